@@ -1,5 +1,6 @@
 """The worst requests to each route and tool that the limits allow, as far as they are known."""
 
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.mcp import wire
 from tests.support.script import call, calls, says
 from todo_client.chatkit import request, user_input
 
+_hundreds = itertools.count(1)
 JSON = {"content-type": "application/json"}
 
 Attempt = Callable[[Clients], Awaitable[Any]]
@@ -45,6 +47,31 @@ def tool(name: str, **arguments: Any) -> Attempt:
     return lambda clients: wire.send(clients.mcp, wire.call(name, arguments))
 
 
+def tool_on_100_tasks(name: str, **arguments: Any) -> Attempt:
+    async def attempt(clients: Clients) -> None:
+        first, *also = _list_next_100()
+        response = await wire.send(clients.mcp, wire.call(name, {"task_id": first, "also": also, **arguments}))
+        wire.result(response)
+
+    return attempt
+
+
+def send_on_100_tasks(method: str, **fields: Any) -> Attempt:
+    async def attempt(clients: Clients) -> None:
+        first, *also = _list_next_100()
+        path = f"/tasks/{first}" if fields else f"/tasks/{first}?also={','.join(map(str, also))}"
+        response = await clients.backend.request(method, path, json={**fields, "also": also} if fields else None)
+        assert response.status_code == 200, response.text
+
+    return attempt
+
+
+def _list_next_100() -> range:
+    """Returns the ids of tasks that no attempt has changed."""
+    first = 100 * next(_hundreds) + 1
+    return range(first, first + 100)
+
+
 def chatkit(kind: str, **params: Any) -> Attempt:
     return lambda clients: clients.backend.post(
         "/chatkit",
@@ -64,10 +91,10 @@ def answered(step: dict[str, Any], *more: dict[str, Any], message: str = MESSAGE
 
 
 async def undo_100_tasks(clients: Clients) -> None:
-    also = ",".join(map(str, range(4_002, 4_101)))
-    deleted = await clients.backend.delete(f"/tasks/4001?also={also}")
-    assert deleted.status_code == 200, deleted.text
-    await clients.backend.post("/tasks/undo", json={"batch": deleted.json()["batch"]})
+    first, *also = _list_next_100()
+    for name, fields in (("delete_task", {}), ("update_task", {"undo": True})):
+        response = await wire.send(clients.mcp, wire.call(name, {"task_id": first, "also": also, **fields}))
+        wire.result(response)
 
 
 UNKNOWN_INPUT = "/chats/{chat}/interactions/{run}/messages/msg_0"
@@ -79,9 +106,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "": send("DELETE", UNKNOWN_INPUT)
     },
     ("DELETE", "/session"): {"": send("DELETE", "/session")},
-    ("DELETE", "/tasks/{task_id}"): {
-        "100 at once": send("DELETE", f"/tasks/9001?also={','.join(map(str, range(9002, 9101)))}")
-    },
+    ("DELETE", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("DELETE")},
     ("GET", "/"): {"": get("/")},
     ("GET", "/c/{chat_id}"): {"": get("/c/{chat}")},
     ("GET", "/calendar"): {"": get("/calendar")},
@@ -135,11 +160,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/web/{path}"): {"": get("/web/page.js")},
     ("GET", "/widget"): {"": get("/widget")},
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
-    ("PATCH", "/tasks/{task_id}"): {
-        "100 at once": send(
-            "PATCH", "/tasks/8001", {"description": DESCRIPTION, "title": TITLE, "also": [*range(8002, 8101)]}
-        )
-    },
+    ("PATCH", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("PATCH", description=DESCRIPTION)},
     ("POST", "/calendar"): {"": get("/calendar")},  # a new address would replace the one of other cases
     ("POST", "/chat"): {
         "512 KiB": lambda clients: clients.backend.post(
@@ -207,9 +228,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "fields": send("POST", "/tasks", {"title": TITLE, "description": DESCRIPTION, "labels": LABELS}),
         "text": send("POST", "/tasks", {"text": "#a" * 250}),
     },
-    ("POST", "/tasks/undo"): {
-        "100 tasks": undo_100_tasks,
-    },
+    ("POST", "/tasks/undo"): {"": send("POST", "/tasks/undo", {"batch": "x"})},
     ("PUT", "/chats/{chat_id}/files/{path}"): {
         "10 MB": lambda clients: clients.backend.put(
             f"/chats/{clients.ids['files']}/files/large.txt", content=b"x" * 9_000_000
@@ -223,7 +242,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
 }
 TOOL_CASES: dict[str, dict[str, Attempt]] = {
     "add_task": {
-        "100 tasks": tool("add_task", title=TITLE, description=DESCRIPTION, also=[TITLE] * 99, labels=LABELS),
+        "50 tasks": tool("add_task", title=TITLE, description=DESCRIPTION, also=[TITLE] * 49, labels=LABELS),
         "marks": tool("add_task", title="e" + "\u0301" * 15_000),
     },
     "list_tasks": {
@@ -231,17 +250,18 @@ TOOL_CASES: dict[str, dict[str, Attempt]] = {
         "search": tool("list_tasks", query=QUERY, limit=100),
         "spelling": tool("list_tasks", query="mlik", limit=100),
     },
-    "complete_task": {"100 tasks": tool("complete_task", task_id=7001, also=[*range(7002, 7101)])},
+    "complete_task": {"100 tasks": tool_on_100_tasks("complete_task")},
     "update_task": {
-        "100 tasks": tool("update_task", task_id=6001, also=[*range(6002, 6101)], description=DESCRIPTION, title=TITLE)
+        "100 tasks": tool_on_100_tasks("update_task", description=DESCRIPTION),
+        "undo of 100 tasks": undo_100_tasks,
     },
-    "delete_task": {"100 tasks": tool("delete_task", task_id=5001, also=[*range(5002, 5101)])},
+    "delete_task": {"100 tasks": tool_on_100_tasks("delete_task")},
 }
 READ_CASES: dict[str, dict[str, Attempt]] = {
     "/batch": {"": lambda clients: clients.mcp.get("/batch?id=x")},
     "/changes": {"": lambda clients: clients.mcp.get("/changes?after=0")},
     "/done": {"": lambda clients: clients.mcp.get("/done?days=365")},
-    "/tasks": {"1,000 ids": lambda clients: clients.mcp.get(f"/tasks?ids={','.join(map(str, range(1, 1001)))}")},
+    "/tasks": {"200 ids": lambda clients: clients.mcp.get(f"/tasks?ids={','.join(map(str, range(1, 201)))}")},
     "/mcp": {
         kind: lambda clients, value=value: clients.mcp.post(
             "/mcp",
