@@ -76,7 +76,7 @@ class Conversation:
     async def _reply(self) -> dict[str, Any]:
         tools = OFFERED if self.agent_answers is None else offer(*NAMES, CODER)
         body = {"model": "any", "messages": self.messages, "tools": tools}
-        response = await self.http.post("/v1/chat/completions", content=json.dumps(body))
+        response = await self.http.post("/v1/chat/completions", json=body)
         assert response.status_code == 200, response.text
         return response.json()["choices"][0]["message"]
 
