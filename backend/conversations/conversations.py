@@ -68,8 +68,11 @@ UPDATE runs SET status = 'cancelled', process_id = NULL, ended_at = now(), end_s
 WHERE user_id = %(user)s AND conversation_id = %(id)s AND status IN ('running', 'waiting')
 RETURNING id, pg_notify(%(signal)s, id), pg_notify(%(wake)s, id)"""
 _DELETE = "DELETE FROM conversations WHERE user_id = %(user)s AND id = %(id)s RETURNING id"
+MAX_COMMAND_BYTES = 262_144
+"""How many bytes the commands of one run have: readers of its log load them together."""
+
 # As of every write of a run, its number is taken under the lock of the run: the one at the end of the shown path, or
-# for a command, after a branch was left, the newest one.
+# for a command, after a branch was left, the newest one. A command counts as at least 256 bytes.
 _ADD_ENTRY = """
 WITH head AS (
     SELECT id FROM runs
@@ -79,6 +82,10 @@ WITH head AS (
 )
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
 SELECT %(user)s, head.id, %(id)s, %(conversation)s, %(kind)s, %(text)s, %(details)s FROM head
+WHERE %(kind)s <> 'command' OR (
+    SELECT coalesce(sum(256 + octet_length(e.text)), 0) FROM entries e
+    WHERE e.user_id = %(user)s AND e.run_id = head.id AND e.kind = 'command'
+) + 256 + octet_length(%(text)s) <= %(most)s
 ON CONFLICT (user_id, run_id, id) DO NOTHING"""
 # FOR SHARE: no other path is shown until the end of the transaction.
 _LOCK_CONVERSATION = f"{FIND_CONVERSATION} FOR SHARE"
@@ -235,15 +242,17 @@ async def add_change(
     """Stores what a user did to tasks, given by id and title, for the model; once under the same `change_id`."""
     details: dict[str, Any] = {"change": kind, "tasks": [{"id": number, "title": title} for number, title in tasks]}
     values = {"conversation": conversation_id, "id": change_id, "kind": "change", "text": ""}
-    await database.execute(user_id, _ADD_ENTRY, details=Jsonb(details), **values)
+    await database.execute(user_id, _ADD_ENTRY, details=Jsonb(details), most=MAX_COMMAND_BYTES, **values)
 
 
 async def add_command(
     database: Database, user_id: str, conversation_id: str, text: str, result: dict[str, Any]
 ) -> None:
-    """Stores a command that was executed, for the event log alone; nothing in a conversation without runs."""
+    """Stores a command that was executed, for the event log alone; nothing in a conversation without runs, or if the
+    run would have more than `MAX_COMMAND_BYTES` of commands.
+    """
     values = {"conversation": conversation_id, "id": new_id("cmd"), "kind": "command", "text": text}
-    await database.execute(user_id, _ADD_ENTRY, details=Jsonb(result), **values)
+    await database.execute(user_id, _ADD_ENTRY, details=Jsonb(result), most=MAX_COMMAND_BYTES, **values)
 
 
 async def store_feedback(

@@ -106,6 +106,22 @@ async def test_added_lines(user: User, new_user: NewUser, model: ScriptedModel) 
     assert (line["event"], line["actor"], line["input"]) == ("tool_result", "user", "/memory * four")
 
 
+async def test_log_has_a_limited_size_of_commands(user: User, model: ScriptedModel) -> None:
+    """They are read together, so that too many would fill the memory of the process."""
+    await model.script(says("Hello."), says("Hello again."))
+    chat_id = (await user.chatkit.say("hello")).thread_id
+
+    async def add_large() -> str:
+        for _ in range(6):
+            assert (await put(user, "")).status_code == 200
+            await user.runs.add_to_memory("x" * 60_000, chat_id=chat_id)
+        return "".join(await user.runs.get_log(chat_id))
+
+    assert 200_000 < len(await add_large()) < 300_000
+    await user.chatkit.say("hello again", thread_id=chat_id)
+    assert 400_000 < len(await add_large()) < 600_000, "of each run"
+
+
 async def test_content_type_does_not_matter(user: User) -> None:
     """As curl sends it that is told nothing else; a foreign page cannot send a PUT."""
     body = b'{"text": "* I work nights"}'
