@@ -16,7 +16,7 @@ from common import commands
 from common.environment import read_or_stop, read_settings
 from workspace import account
 from workspace.files import walking
-from workspace.files.folder import NOT_STORED, Store
+from workspace.files.folder import NOT_STORED, Store, is_restorable
 from workspace.files.quota import Quota
 from workspace.files.walking import DirectoryEntry
 from workspace.settings import Settings, StoreSettings
@@ -82,7 +82,11 @@ def restore(arguments: Sequence[str]) -> None:
         elif not options.replace and not store.is_empty():
             sys.exit(_NOT_EMPTY)
         else:
-            _unpack(store.prepare_restored())
+            try:
+                _unpack(store.prepare_restored())
+            except BaseException:
+                store.discard_restored()  # what was unpacked may have filled the disk
+                raise
     except (OSError, tarfile.TarError, ValueError, OverflowError) as error:
         sys.exit(f"The files could not be restored: {error}.")
 
@@ -167,6 +171,8 @@ def _unpack(root: Path) -> None:
             parts = PurePosixPath(member.name).parts
             if not parts or parts[0] == "/" or ".." in parts:
                 sys.exit(f"The archive has a path that leads elsewhere: {member.name!r}.")
+            if not is_restorable(parts, is_directory=member.isdir(), is_link=member.issym()):
+                sys.exit(f"The archive has what no backup of this program has: {member.name!r}.")
             path = root.joinpath(*parts)
             if member.isdir():
                 path.mkdir(mode=0o700)

@@ -1,5 +1,6 @@
 """A backup that somebody else has made: `./todo restore` does nothing outside of the database and the files with it."""
 
+import copy
 import io
 import json
 import os
@@ -252,22 +253,43 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, **values: Any) -> tarfile.Ta
     return member
 
 
+FOLDER = [entry("u", tarfile.DIRTYPE), entry("u/c", tarfile.DIRTYPE)]
+
+
 @pytest.mark.parametrize(
     "members",
     [
         [entry("../trace")],
         [entry("{trace}")],
-        [entry("a", tarfile.DIRTYPE), entry("a/../../trace")],
-        [entry("a", tarfile.LNKTYPE, linkname="{trace}")],
-        [entry("a", tarfile.CHRTYPE, devmajor=1, devminor=3)],
-        [entry("a", tarfile.BLKTYPE, devmajor=8)],
-        [entry("a", tarfile.FIFOTYPE)],
-        [entry("a", tarfile.SYMTYPE, linkname="{directory}"), entry("a/trace")],
+        [*FOLDER, entry("u/c/a", tarfile.DIRTYPE), entry("u/c/a/../../../../trace")],
+        [*FOLDER, entry("u/c/a", tarfile.LNKTYPE, linkname="{trace}")],
+        [*FOLDER, entry("u/c/a", tarfile.CHRTYPE, devmajor=1, devminor=3)],
+        [*FOLDER, entry("u/c/a", tarfile.BLKTYPE, devmajor=8)],
+        [*FOLDER, entry("u/c/a", tarfile.FIFOTYPE)],
+        [*FOLDER, entry("u/c/a", tarfile.SYMTYPE, linkname="{directory}"), entry("u/c/a/trace")],
         # Nothing is created for the first one, and its mode would be that of what the link names.
-        [entry("a", tarfile.LNKTYPE, linkname="b"), entry("a", tarfile.SYMTYPE, linkname="{directory}/victim")],
-        [entry("a", tarfile.FIFOTYPE), entry("a", tarfile.SYMTYPE, linkname="{directory}/victim")],
-        [entry("a", pax_headers={"mtime": "inf"})],
-        [entry("a" * 300)],
+        [
+            *FOLDER,
+            entry("u/c/a", tarfile.LNKTYPE, linkname="b"),
+            entry("u/c/a", tarfile.SYMTYPE, linkname="{directory}/victim"),
+        ],
+        [*FOLDER, entry("u/c/a", tarfile.FIFOTYPE), entry("u/c/a", tarfile.SYMTYPE, linkname="{directory}/victim")],
+        [*FOLDER, entry("u/c/a", pax_headers={"mtime": "inf"})],
+        [*FOLDER, entry("u/c/" + "a" * 300)],
+        # The workspace deletes what is in the first two, and looks for folders in the others.
+        [entry(".incoming", tarfile.SYMTYPE, linkname="{directory}")],
+        [entry(".answers", tarfile.SYMTYPE, linkname="{directory}")],
+        [entry(".incoming", tarfile.DIRTYPE)],
+        [entry("./.removed", tarfile.DIRTYPE)],
+        [entry("u", tarfile.SYMTYPE, linkname="{directory}")],
+        [entry("u", tarfile.DIRTYPE), entry("u/c", tarfile.SYMTYPE, linkname="{directory}")],
+        [
+            entry(".uploads", tarfile.DIRTYPE),
+            entry(".uploads/u", tarfile.DIRTYPE),
+            entry(".uploads/u/c", tarfile.DIRTYPE),
+            entry(".uploads/u/c/a.json", tarfile.SYMTYPE, linkname="{directory}/victim"),
+        ],
+        [entry(".answers")],
     ],
     ids=lambda members: "+".join(f"{member.name[:20]}({member.type.decode()})" for member in members),
 )
@@ -275,7 +297,7 @@ def test_files(original: Content, restore: Callable[..., str], trace: Path, memb
     (victim := trace.parent / "victim").touch(mode=0o600)
     os.chown(victim, 61_003 if os.getuid() == 0 else -1, -1)  # it belongs to the account that unpacks
     with tarfile.open(fileobj=(content := io.BytesIO()), mode="w") as archive:
-        for member in members:
+        for member in map(copy.copy, members):
             for key in ("name", "linkname"):
                 text = getattr(member, key).format(trace=trace, directory=trace.parent)
                 setattr(member, key, text)

@@ -6,7 +6,7 @@ import re
 import secrets
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +64,7 @@ class Store:
             (self.root / name).mkdir(mode=_PRIVATE, exist_ok=True)
         for half_written in (self.root / _INCOMING).iterdir():
             half_written.unlink()
-        self._remove_restored()
+        self.discard_restored()
         self._delete_removed()
 
     def get_directory(self, user: str) -> Path:
@@ -135,7 +135,7 @@ class Store:
         return not any(path.name[0] != "." for path in self.root.iterdir())
 
     def prepare_restored(self) -> Path:
-        self._remove_restored()
+        self.discard_restored()
         (path := self.root / _RESTORED).mkdir(mode=_PRIVATE)
         return path
 
@@ -149,6 +149,10 @@ class Store:
             path.rename(self.root / path.name)
         (self.root / _RESTORED).rmdir()
         self._delete_removed()
+
+    def discard_restored(self) -> None:
+        with walking.open_directory(self.root) as at, suppress(FileNotFoundError):
+            walking.remove_tree(at, _RESTORED)
 
     def _move_away(self, owner: str, name: str) -> bool:
         """Makes folders inaccessible at once; returns whether there was any."""
@@ -164,15 +168,18 @@ class Store:
                 (above / owner).rmdir()
         return moved
 
-    def _remove_restored(self) -> None:
-        with walking.open_directory(self.root) as at, suppress(FileNotFoundError):
-            walking.remove_tree(at, _RESTORED)
-
     def _delete_removed(self) -> None:
         with walking.open_directory(self.root / _REMOVED) as at:
             for name in os.listdir(at):
                 with suppress(FileNotFoundError):  # removed by another thread
                     walking.remove_tree(at, name)
+
+
+def is_restorable(names: Sequence[str], *, is_directory: bool, is_link: bool) -> bool:
+    """Whether a backup may have an entry at this path. The store follows links above and in its own directories."""
+    if names[0] in NOT_STORED or (names[0] in (_RESULTS, _UPLOADS) and len(names) == 1 and not is_directory):
+        return False
+    return not is_link or (names[0][0] != "." and len(names) > 2)
 
 
 def _check_name(name: str) -> None:
