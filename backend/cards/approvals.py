@@ -23,7 +23,8 @@ _MAX_ARGUMENTS = 100_000  # characters that are rendered at all: long runs of bl
 _MAX_PATH = 100  # characters in the first line, which has the rest below it
 _MAX_DIGITS = 18  # of a task's number
 _NAMING = ("also", "user_id")  # arguments that name tasks or the user, as the first does
-_NOT_GIVEN = (None, False, "", [], "keep", "any")  # by the schemas of the task tools, as some models send everything
+_NOT_GIVEN = (None, False, "", [])  # by the schemas of the task tools, as some models send everything
+_WORDS_NOT_GIVEN = (("priority", "keep"), ("priority", "any"), ("status", "keep"))
 _APPROVED, _REJECTED, _NOT_MADE = ("Approved", "success"), ("Rejected", "secondary"), ("Not done", "secondary")
 _REASONS = {
     "other_message": "You wrote something else instead.",
@@ -67,6 +68,8 @@ def describe_call(
     omitted = (first, *_NAMING) if names_tasks else ()
     not_given = _NOT_GIVEN if names_tasks else () if words is None else (None,)
     values = {name: value for name, value in given.items() if name not in omitted and not _is_in(value, not_given)}
+    if names_tasks:
+        values = {name: value for name, value in values.items() if (name, value) not in _WORDS_NOT_GIVEN}
     limits = limits or (words.limits if words is not None else "")
     below = [*(() if is_in_head else lines), *render_arguments(values), *([render_line(limits)] if limits else [])]
     return "\n".join([head, *below])

@@ -103,8 +103,14 @@ def count_deleted(tool: str, arguments: str) -> int:
 
 
 def list_named_tasks(given: Mapping[str, Any], first: str) -> list[str]:
-    """Returns what a call names by an argument and `also`, each once; as the tools do, it reads a list in a text."""
-    return list(dict.fromkeys(map(str, [*_parse_list(given.get(first)), *_parse_list(given.get("also"))])))
+    """Returns what a call names by an argument and `also`; as the tools do, it reads a list in a text.
+
+    A task is named once. A title is a text, whatever it looks like, and two equal ones are two tasks.
+    """
+    value, also = given.get(first), _parse_list(given.get("also"))
+    if first == "title":
+        return [*map(str, [value] if isinstance(value, str) and value else _parse_list(value)), *map(str, also)]
+    return list(dict.fromkeys(map(str, [*_parse_list(value), *also])))
 
 
 def arguments_of(text: str) -> dict[str, Any] | None:

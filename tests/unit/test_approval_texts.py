@@ -217,6 +217,33 @@ def test_arguments_that_look_as_if_they_were_not_given() -> None:
     assert "remind: 0" in describe_call("update_task", '{"task_id": 1, "remind": 0, "labels": []}', {}).splitlines()
 
 
+@pytest.mark.parametrize(
+    ("tool", "argument"),
+    [
+        ("update_task", {"title": "any"}),
+        ("update_task", {"title": "keep"}),
+        ("update_task", {"description": "keep"}),
+        ("update_task", {"due": "any"}),
+        ("add_task", {"title": "x", "description": "any"}),
+    ],
+)
+def test_values_that_mean_something_else_elsewhere(tool: str, argument: dict[str, str]) -> None:
+    """Only of a priority and a status, "keep" and "any" say that nothing is given."""
+    (name, value) = [*argument.items()][-1]
+    given = argument if tool == "add_task" else {"task_id": 1, **argument, "priority": "keep", "status": "keep"}
+    assert describe_call(tool, json.dumps(given), {}).splitlines()[1:] == [f"{name}: {value}"]
+
+
+@pytest.mark.parametrize("title", ['["a", "b"]', "[]", "null", '""', '{"a": 1}', "1e5", "1.10", "true"])
+def test_title_that_looks_like_json(title: str) -> None:
+    """The task tools read lists in texts, but no titles."""
+    assert describe_call("add_task", json.dumps({"title": title}), {}) == f"Add “{title}”"
+
+
+def test_equal_titles() -> None:
+    assert describe_call("add_task", '{"title": "a", "also": ["a", "b"]}', {}) == "Add 3 tasks\n“a”\n“a”\n“b”"
+
+
 def test_titles_of_tasks() -> None:
     """The assistant's own calls name tasks by their titles; all else is shown as it is written."""
     arguments = json.dumps({"title": "milk\u202e", "priority": "high", "description": "a\u200bb", "labels": []})
