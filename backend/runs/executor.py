@@ -157,20 +157,42 @@ class Executor:
                     await asyncio.wait(running)
 
     async def store_growth(self) -> None:
-        """Stores messages that grow: all once a second, and ten times a second those that are followed elsewhere."""
-        next_for_all = 0.0
-        while True:
-            await asyncio.sleep(_FOLLOWED_SECONDS)
-            now = time.monotonic()
-            if is_for_all := now >= next_for_all:
-                next_for_all = now + _STORE_SECONDS
-            for live in list(self.live.values()):
-                if is_for_all or live.run.id in self._streams.followed:
-                    await self._store_growth_of(live)
-            await self._streams.notify_followers()
+        """Stores messages that grow: all once a second, and ten times a second those that are followed elsewhere.
 
-    async def _store_growth_of(self, live: LiveRun) -> None:
-        try:
-            await store_growth(self._database, live)
-        except Exception as error:  # noqa: BLE001 - the run itself finds out that its lease or the database is lost
-            logger.warning("a message of run %s could not be stored yet: %s", live.run.id, type(error).__name__)
+        A user whose messages are still being stored, as one whose share of the database is used, delays no other.
+        """
+        next_for_all = 0.0
+        storing = dict[str, asyncio.Task[None]]()  # by user
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(_FOLLOWED_SECONDS)
+                now = time.monotonic()
+                if is_for_all := now >= next_for_all:
+                    next_for_all = now + _STORE_SECONDS
+                growing = self._find_growing(is_for_all=is_for_all)
+                begun = {
+                    user_id: group.create_task(self._store_growth_of(growing[user_id]))
+                    for user_id in growing.keys() - storing.keys()
+                }
+                if begun:
+                    await asyncio.wait(begun.values(), timeout=_FOLLOWED_SECONDS)
+                storing |= begun
+                storing = {user_id: task for user_id, task in storing.items() if not task.done()}
+                unstored = {run_id for run_id, live in self.live.items() if live.run.user_id in storing}
+                await self._streams.notify_followers(unstored)
+
+    def _find_growing(self, *, is_for_all: bool) -> dict[str, list[LiveRun]]:
+        """Returns the runs whose messages are to be stored, by user."""
+        found = dict[str, list[LiveRun]]()
+        for live in self.live.values():
+            if live.growing and (is_for_all or live.run.id in self._streams.followed):
+                found.setdefault(live.run.user_id, []).append(live)
+        return found
+
+    async def _store_growth_of(self, growing: Sequence[LiveRun]) -> None:
+        for live in growing:
+            try:
+                await store_growth(self._database, live)
+            except Exception as error:  # noqa: BLE001 - the run itself finds out that its lease or the database is lost
+                name = type(error).__name__
+                logger.warning("a message of run %s could not be stored yet: %s", live.run.id, name)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable
 from contextlib import suppress
 
 from backend.conversations import timeline
@@ -94,10 +94,12 @@ class Streams:
         if top_run_id in self.live:
             self.followed.add(top_run_id)
 
-    async def notify_followers(self) -> None:
-        """Lets followers in other processes look at the runs that have changed since they were notified."""
+    async def notify_followers(self, unstored: Collection[str]) -> None:
+        """Lets followers in other processes look at the runs that have changed since they were notified, except for
+        those that are `unstored`, of which they could not read the change yet.
+        """
         changed = list[str]()
-        for run_id in list(self.followed):
+        for run_id in self.followed.difference(unstored):
             stream = self.live.get(run_id)
             if stream is None:
                 self.followed.discard(run_id)
