@@ -143,11 +143,23 @@ def run_restore(arguments: argparse.Namespace) -> int:
                     rejected=NOTHING_CHANGED,
                 )
             unpack_files(archive, installation, progress, replace=arguments.replace or state.has_data)
-            dump.replace_database(archive, installation, description.rows, progress)
-            with run_program([*installation.workspace, "restore", "--finish"], installation, "Run it again."):
-                pass
+            replace_all(archive, installation, description.rows, progress)
     terminal.notice(f"The backup of {description.created_at} is restored. Start the services now.")
     return 0
+
+
+def replace_all(
+    archive: zipfile.ZipFile, installation: Installation, rows: Mapping[str, int], progress: terminal.Progress
+) -> None:
+    """Replaces the database, and the files by those that were unpacked before."""
+    try:
+        dump.replace_database(archive, installation, rows, progress)
+        with run_program([*installation.workspace, "restore", "--finish"], installation, "Run it again."):
+            pass
+    except KeyboardInterrupt:
+        raise CliError(
+            "The restore was interrupted: the files may not be those of the tasks and conversations. Run it again."
+        ) from None
 
 
 def _open(file: Path) -> zipfile.ZipFile:

@@ -11,10 +11,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from cli import terminal
+from cli.commands import backup, dump
 from cli.commands.backup import DESCRIPTION, FILES
+from cli.commands.stored_data import Installation
 from cli.data_dir import workspaces
 from cli.database import postgres, postgres_binaries
 from cli.database.postgres import ROLES, Cluster
+from cli.errors import CliError
 from common.revision import REVISION
 from tests.chaos.system import reachable_directory
 from tests.conftest import ROOT
@@ -267,3 +271,19 @@ class TestRowsOfABackup:
             finally:
                 connection.execute(f"DROP OWNED BY {name}; DROP ROLE {name}".encode())
         assert "The login does not see the rows of all users in " in sentence
+
+
+def test_restore_that_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the database was replaced, the user must know that the files are still the old ones."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dump, "replace_database", lambda *_: None)
+    monkeypatch.setattr(backup, "run_program", interrupt)
+    with (
+        zipfile.ZipFile(tmp_path / "backup", "w") as archive,
+        terminal.Progress() as progress,
+        pytest.raises(CliError, match="Run it again"),
+    ):
+        backup.replace_all(archive, Installation((), "", (), {}), {}, progress)
