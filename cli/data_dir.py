@@ -12,6 +12,7 @@ ROOT_HOME = Path("/var/lib/todo-assistant")
 TOKEN_SECRET, WORKSPACE_SECRET = "mcp_token_secret", "workspace_token_secret"
 OWNER_SECRET = "owner_secret"  # noqa: S105
 """By this the backend knows the user who runs it."""
+_SECRET_BYTES = 32
 _WORKSPACE_ACCOUNT = 61_003  # in the range that systemd's documentation lists as unused
 
 
@@ -32,21 +33,35 @@ def prepare(data_dir: Path) -> None:
 
 
 def secret(data_dir: Path, name: str) -> str:
-    """Returns the secret of this name, which only this user can read; creates it the first time."""
+    """Returns the secret of this name, which only this user can read; creates it the first time.
+
+    One that a power failure has left empty or damaged is replaced.
+    """
     path = data_dir / name
     with explain_write_error(data_dir):
-        if not path.exists():
-            with tempfile.NamedTemporaryFile("w", dir=data_dir, prefix=f".{name}.", delete=False) as fresh:
-                fresh.write(secrets.token_hex(32))
-            Path(fresh.name).replace(path)
-        return path.read_text()
+        if (found := _read_secret(path)) is not None:
+            return found
+        with tempfile.NamedTemporaryFile("w", dir=data_dir, prefix=f".{name}.", delete=False) as fresh:
+            fresh.write(created := secrets.token_hex(_SECRET_BYTES))
+            fresh.flush()
+            os.fsync(fresh.fileno())
+        Path(fresh.name).replace(path)
+        return created
 
 
 def read_secret(data_dir: Path, name: str) -> str | None:
     try:
-        return (data_dir / name).read_text()
+        return _read_secret(data_dir / name)
     except OSError:
         return None
+
+
+def _read_secret(path: Path) -> str | None:
+    """Returns None if there is none, or no whole one. Raises `OSError`."""
+    if not path.exists():
+        return None
+    text = path.read_bytes().decode("ascii", errors="replace")
+    return text if len(text) >= 2 * _SECRET_BYTES and text.isascii() and text.isprintable() else None
 
 
 def get_workspaces_path(data_dir: Path) -> Path:
