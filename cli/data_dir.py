@@ -1,6 +1,7 @@
 import hashlib
 import os
 import secrets
+import shlex
 import tempfile
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,6 +22,11 @@ def default() -> Path:
     if os.getuid() != 0 or is_traversable(CHECKOUT):
         return CHECKOUT / ".data"
     return ROOT_HOME / f"data-{hashlib.sha256(os.fsencode(CHECKOUT)).hexdigest()[:8]}"
+
+
+def get_option(data_dir: Path) -> str:
+    """Returns what a command in a message needs behind it to mean this directory; nothing for the default."""
+    return "" if data_dir == default() else f" --data-dir {shlex.quote(str(data_dir))}"
 
 
 def prepare(data_dir: Path) -> None:

@@ -1,6 +1,9 @@
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
+
+_MAKE_SPACE = "Make space on that disk, and try again."
 
 
 class CliError(Exception):
@@ -21,6 +24,8 @@ def explain_os_error(failure: str, advice: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            advice = f"{advice} {_MAKE_SPACE}".lstrip()
         raise CliError(f"{failure}: {error.strerror}. {advice}".rstrip()) from error
 
 

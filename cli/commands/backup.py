@@ -29,6 +29,7 @@ from cli.commands.stored_data import (
     run_program,
 )
 from cli.commands.user_data import check_new, new_file
+from cli.data_dir import get_option
 from cli.errors import CliError, explain_os_error
 from cli.services import running
 from common.revision import FIRST, REVISION, VERSION_0_2_0
@@ -200,7 +201,7 @@ def _is_readable(member: zipfile.ZipInfo) -> bool:
 
 def _check_possible(state: State, description: Description, directory: Path, *, compose: bool) -> None:
     if state.connections or (not compose and running.read_state(directory) is not None):
-        stop = "docker compose stop backend mcp" if compose else "./todo down"
+        stop = "docker compose stop backend mcp" if compose else f"./todo down{get_option(directory)}"
         raise CliError(f"Services use the database. Stop them first: {stop}. {NOTHING_CHANGED}")
     if state.is_powerful:
         raise CliError(_POWERFUL)

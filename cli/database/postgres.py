@@ -3,6 +3,7 @@
 Root runs it as an account that no other data directory has; whoever runs `./todo` logs in as any role, nobody else.
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -173,7 +174,7 @@ class Cluster:
             options = self._child_options(signal.SIGKILL, user)
             done = subprocess.run(command, input=input, stdout=log, stderr=log, check=False, **options)
         if done.returncode:
-            raise self._create_error(f"{program} failed")
+            raise self.create_error(f"{program} failed")
 
     def _launch(self) -> None:
         self._prepare_sockets()
@@ -217,15 +218,15 @@ class Cluster:
             with psycopg.connect(self.admin_url, autocommit=True) as connection:
                 connection.execute(ROLES.read_bytes())
         except psycopg.Error as error:
-            raise self._create_error(f"The database's roles could not be prepared ({error})") from error
+            raise self.create_error(f"The database's roles could not be prepared ({error})") from error
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while cluster_files.read_ready_pid(self._files) != self.process.pid:
             if self.process.poll() is not None:
-                raise self._create_error("PostgreSQL did not start")
+                raise self.create_error("PostgreSQL did not start")
             if time.monotonic() > deadline:
-                raise self._create_error(f"PostgreSQL did not answer within {START_SECONDS} seconds")
+                raise self.create_error(f"PostgreSQL did not answer within {START_SECONDS} seconds")
             time.sleep(0.01)
 
     def _prepare_sockets(self) -> None:
@@ -255,8 +256,13 @@ class Cluster:
             options |= {"user": user, "group": self._account, "extra_groups": []}
         return options
 
-    def _create_error(self, what: str) -> CliError:
-        return CliError(f"{what}; the end of {self.log}:\n{read_last_lines(self.log)}")
+    def create_error(self, what: str) -> CliError:
+        lines = read_last_lines(self.log)
+        if os.strerror(errno.ENOSPC) in lines:
+            return CliError(f"{what}: no space is left on the disk of {self.data_dir}. Make space, and try again.")
+        if not lines:
+            return CliError(f"{what}, and {self.log} is empty. Check whether its disk has space, and try again.")
+        return CliError(f"{what}; the end of {self.log}:\n{lines}")
 
 
 def exists(directory: Path) -> bool:

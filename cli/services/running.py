@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.data_dir import explain_write_error, get_option
 from cli.errors import CliError
 from cli.processes import ownership
 from cli.processes.ownership import InUseError, Ownership
@@ -21,13 +22,14 @@ PROBE_SECONDS = 5
 def claimed(data_dir: Path) -> Iterator[Ownership]:
     """Makes this process the only `up` of the directory; services of an `up` that was killed are waited for."""
     try:
-        owned = ownership.take(data_dir, prefix=PREFIX)
+        with explain_write_error(data_dir):
+            owned = ownership.take(data_dir, prefix=PREFIX)
     except InUseError as error:
         page = (read_state(data_dir) or {}).get("page", "")
         raise CliError(
             f"The data directory {data_dir} is in use by process {error.owner}, which is ./todo up"
-            f"{' with the page at ' + page if page else ''}. ./todo status shows it. To run a second one, choose "
-            "another --data-dir, --port and --mcp-port."
+            f"{' with the page at ' + page if page else ''}. ./todo status{get_option(data_dir)} shows it. "
+            "To run a second one, choose another --data-dir, --port and --mcp-port."
         ) from None
     try:
         yield owned

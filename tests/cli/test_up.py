@@ -219,7 +219,10 @@ def check_status(process, ask, shared_dir: Path, *, since: datetime.date) -> Non
     output, status = ask("up", "--port", str(process.port), LLM_PROVIDER="offline")
     assert status == 1
     assert output.startswith(f"error: The data directory {shared_dir}/data is in use by process {process.pid}, ")
-    assert f"with the page at http://localhost:{process.port}/. ./todo status shows it" in output
+    assert (
+        f"with the page at http://localhost:{process.port}/. ./todo status --data-dir {shared_dir}/data shows it"
+        in output
+    )
     assert output.count("\n") == 1
 
     os.kill(child_of(process, "mcp_server"), signal.SIGSTOP)
