@@ -1,0 +1,39 @@
+"""Reading a conversation with very many runs."""
+
+import asyncio
+import time
+
+import psycopg
+
+from backend.conversations import timeline
+from common.database import Database
+from tests.logins import as_admin
+
+RUNS, MOST_SECONDS = 20_000, 0.04
+ADD_RUNS = """
+WITH conversation AS (INSERT INTO conversations (user_id, id, title) VALUES ('alice', 'thr_long', 'long'))
+INSERT INTO runs (user_id, id, conversation_id, top_run_id, agent, status, ended_at, end_seq)
+SELECT 'alice', 'run_' || nth, 'thr_long', 'run_' || nth, 'assistant', 'completed', now(), nextval('event_seq')
+FROM generate_series(1, %s) nth"""
+
+
+async def measure_holds(seconds: list[float]) -> None:
+    """Adds how long the processor worked between two turns of this task."""
+    while True:
+        started_at = time.thread_time()
+        await asyncio.sleep(0)
+        seconds.append(time.thread_time() - started_at)
+
+
+async def test_runs_are_loaded_without_holding_the_event_loop(database_url: str) -> None:
+    with psycopg.connect(as_admin(database_url)) as connection:
+        connection.execute(ADD_RUNS, [RUNS])
+    holds: list[float] = []
+    async with Database(database_url) as database:
+        measuring = asyncio.create_task(measure_holds(holds))
+        runs = await timeline.load_runs(database, "alice", "thr_long")
+        await asyncio.sleep(0)
+        measuring.cancel()
+    assert len(runs) == RUNS
+    assert [run.id for run in runs[:2]] == ["run_1", "run_2"]
+    assert max(holds) < MOST_SECONDS
