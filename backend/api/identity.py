@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 LOCAL_USER = "local"
 OWNER_HEADER, TIME_ZONE_HEADER = "X-Owner-Secret", "X-Time-Zone"
 SESSION = "todo-assistant/session"
-_COOKIE = "todo_session"
+_COOKIE, _MAX_COPIES = "todo_session", 10
 _SESSION_ID_BYTES = 16
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
 
@@ -147,8 +147,13 @@ class Identity:
         return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=jti)
 
     async def sign_out(self, request: HTTPConnection, database: Database) -> None:
-        """Ends the sessions of the request's cookies, of which there may be copies. Raises `ForeignOrigin`."""
-        for cookie in _sent_cookies(request) if self.required else ():
+        """Ends the sessions of the request's cookies, of which there may be copies. Raises `ForeignOrigin`, and
+        `Unauthorized` for more copies than browsers have.
+        """
+        cookies = _sent_cookies(request) if self.required else []
+        if len(cookies) > _MAX_COPIES:  # checking hundreds would hold up others
+            raise Unauthorized("Your browser sent too many session cookies. Delete this site's cookies.")
+        for cookie in cookies:
             try:
                 claims = await self._get_session_claims(request, cookie)
             except Unauthorized:

@@ -154,7 +154,7 @@ async def sign_in(request: Request, services: AppServices, response: Response) -
     return SignedIn(user_id=user_id, expires=datetime.fromtimestamp(expires, UTC))
 
 
-@router.delete("/session", status_code=204, responses=errors(403))
+@router.delete("/session", status_code=204, responses=errors(401, 403))
 async def sign_out(request: Request, services: AppServices) -> Response:
     """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
     identity: Identity = request.app.state.identity

@@ -136,6 +136,14 @@ async def test_signed_out(browser: Browser, stack: Stack, user: User, new_user: 
     assert (await browser.http.post("/chatkit", json=LIST, headers=token)).status_code == 200
 
 
+async def test_sign_out_with_more_cookies_than_browsers_have(browser: Browser, user: User) -> None:
+    cookie = await browser.sign_in(user)
+    left = await browser.sign_out(*["todo_session=x"] * 10, cookie)
+    assert left.status_code == 401
+    assert left.json()["error"].startswith("Your browser sent too many session cookies.")
+    assert await browser.status(cookie) == 200, "nothing is said to have ended"
+
+
 async def test_another_site_cannot_sign_out(browser: Browser, user: User) -> None:
     cookie = await browser.sign_in(user)
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
