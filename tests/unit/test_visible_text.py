@@ -1,5 +1,8 @@
 """Which text can be seen: what is taken out, and what emoji and other scripts need."""
 
+import time
+from collections.abc import Callable
+
 import pytest
 
 from backend.context.titles import extract_title
@@ -83,3 +86,14 @@ def test_single_line(text: str) -> None:
 )
 def test_title_is_one_short_line(answer: str, title: str | None) -> None:
     assert extract_title(answer) == title
+
+
+def test_a_long_text_takes_no_longer_than_other_work_on_it() -> None:
+    text = "".join(map(chr, range(0x4E00, 0x5E00))) * 10
+
+    def measure(work: Callable[[str], str]) -> float:
+        began = time.thread_time()
+        assert len(work(text)) == len(text)
+        return time.thread_time() - began
+
+    assert measure(remove_invisible) < 100 * max(measure(str.casefold), 0.0001)
