@@ -6,6 +6,7 @@ calls and reasoning in tags, is put together by `ToolCallAssembler` and `ThinkTa
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ Frame = dict[str, Any]
 Finish = Literal["stop", "length", "content_filter", "repeated"]
 _FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
+_PART_CHARS = 4_000  # which are read within 5 ms
 _REASONING = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
 _MAX_COUNT = 2**31  # of tokens: a server that counts more is wrong
 # Finish reasons that mean more than an end, also in the words of other APIs.
@@ -68,33 +70,43 @@ class ResponseReader:
         """Whether the text or the reasoning repeats itself, so that there is no use in reading on."""
         return self._texts.is_repeated or self._thoughts.is_repeated
 
-    def read_frame(self, value: Any) -> Piece:
-        """Returns what a JSON value of the stream adds to the answer; raises `ModelError` for a reported failure."""
+    def read_frame(self, value: Any) -> Iterator[Piece]:
+        """Yields what a JSON value of the stream adds to the answer, a long text in parts.
+
+        Raises `ModelError` for a reported failure.
+        """
         self._is_done = self._is_done or value is END
         self.chars += 1
         if not isinstance(value, dict):
-            return Piece()
+            yield Piece()
+            return
         _raise_if_error(value)
         if value.get("usage"):
             self.usage = _parse_usage(value["usage"]) or self.usage
         choice = _get_first_choice(value)
         delta = _render_delta(choice)
-        content, reasoning = _content_and_reasoning(delta)
-        refusal, fragments = _get_text(delta.get("refusal")), _list_fragments(delta)
-        reason = _finish(choice.get("finish_reason"))
+        fragments, reason = _list_fragments(delta), _finish(choice.get("finish_reason"))
+        if fragments:
+            self._count(sum(len(one.name) + len(one.arguments) for one in fragments))
+            self.chars += sum(_CHARS_OF_CALL for one in fragments if one.name)
+            self._calls.take(fragments, is_last=reason is not None)
+        self.finish = reason or self.finish
+        for reasoning, content, refusal in _divide(*_reasoning_and_content(delta), _get_text(delta.get("refusal"))):
+            yield self._read_part(reasoning, content, refusal)
+            if self.is_repeated:
+                break
+
+    def _read_part(self, reasoning: str, content: str, refusal: str) -> Piece:
+        self._count(len(reasoning) + len(content) + len(refusal))
         text, thought = self.tags.feed(storable(content))
         text, thought = text + storable(refusal), storable(reasoning) + thought
         piece = Piece(self._texts.feed(text), self._thoughts.feed(thought))
-        written = len(content) + len(reasoning) + len(refusal)
-        if fragments:
-            written += sum(len(one.name) + len(one.arguments) for one in fragments)
-            self.chars += sum(_CHARS_OF_CALL for one in fragments if one.name)
-            self._calls.take(fragments, is_last=reason is not None)
-        self.output_chars += written
-        self.chars += written
-        self.finish = reason or self.finish
         self.has_output = self.has_output or bool(piece.text or self._calls)
         return piece
+
+    def _count(self, written: int) -> None:
+        self.output_chars += written
+        self.chars += written
 
     def end(self) -> Piece:
         if self.is_repeated:
@@ -135,14 +147,28 @@ def _render_delta(choice: Frame) -> Frame:
     return next((value for name in ("delta", "message") if isinstance(value := choice.get(name), dict)), {})
 
 
-def _content_and_reasoning(delta: Frame) -> tuple[str, str]:
+def _reasoning_and_content(delta: Frame) -> tuple[str, str]:
     content, thoughts = delta.get("content"), list[Any]()
     if isinstance(content, list):  # Magistral, BerriAI/litellm#16272
         thoughts = [part for part in content if isinstance(part, dict) and "think" in str(part.get("type"))]
         content = [part for part in content if part not in thoughts]
     # Under several names, or twice: MoonshotAI/kimi-code#3928
     sent = (delta[name] for name in _REASONING if delta.get(name))
-    return _get_text(content), next(filter(None, map(_get_text, (thoughts, *sent))), "")
+    return next(filter(None, map(_get_text, (thoughts, *sent))), ""), _get_text(content)
+
+
+def _divide(reasoning: str, content: str, refusal: str) -> Iterator[tuple[str, str, str]]:
+    """Yields texts that are short together, and others in parts one after the other."""
+    if len(reasoning) + len(content) + len(refusal) <= _PART_CHARS:
+        yield reasoning, content, refusal
+        return
+    yield from ((part, "", "") for part in _cut(reasoning))
+    yield from (("", part, "") for part in _cut(content))
+    yield from (("", "", part) for part in _cut(refusal))
+
+
+def _cut(text: str) -> Iterator[str]:
+    return (text[start : start + _PART_CHARS] for start in range(0, len(text), _PART_CHARS))
 
 
 def _list_fragments(delta: Frame) -> list[Fragment]:

@@ -43,13 +43,14 @@ async def read_pieces(
             if value is _CLOSED:
                 break
             chars = reader.chars
-            yield reader.read_frame(value)
+            for piece in reader.read_frame(value):
+                yield piece
+                await asyncio.sleep(0)  # others are served between two parts, and what was received at once is read
             if reader.is_repeated:
                 break
             has_begun = has_begun or reader.chars > chars + 1
             if reader.chars > limits.chars:
                 raise ModelError("model_answer_too_long", most=limits.chars)
-            await asyncio.sleep(0)  # what was received at once is read without waiting
     yield reader.end()
 
 

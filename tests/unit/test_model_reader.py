@@ -28,7 +28,7 @@ async def _read(pieces: list[bytes]) -> list[Piece]:
             yield piece
 
     answer = ResponseReader()
-    read = [answer.read_frame(value) async for value in values_of(sent())]
+    read = [piece async for value in values_of(sent()) for piece in answer.read_frame(value)]
     return [*read, answer.end()]
 
 
@@ -279,8 +279,8 @@ UNOPENED: dict[str, tuple[tuple[str, str], tuple[str, str]]] = {
 @pytest.mark.parametrize("written", UNOPENED)
 def test_reasoning_without_an_opening_tag(written: str, size: int, begins_thinking: bool) -> None:
     answer = ResponseReader(begins_thinking=begins_thinking)
-    pieces = [answer.read_frame(chunk(content=written[start : start + size])) for start in range(0, len(written), size)]
-    pieces += [answer.read_frame(STOP), answer.end()]
+    frames = [chunk(content=written[start : start + size]) for start in range(0, len(written), size)]
+    pieces = [piece for frame in (*frames, STOP) for piece in answer.read_frame(frame)] + [answer.end()]
     text, thought = ("".join(getattr(one, name) for one in pieces) for name in ("text", "thought"))
     assert (text, thought) == UNOPENED[written][begins_thinking]
     assert answer.tags.lacks_opening is not written.startswith("<think>")
@@ -288,8 +288,18 @@ def test_reasoning_without_an_opening_tag(written: str, size: int, begins_thinki
 
 def test_text_that_was_expected_to_begin_with_reasoning() -> None:
     answer = ResponseReader(begins_thinking=True)
-    pieces = [answer.read_frame(chunk(content="only an answer")), answer.read_frame(STOP), answer.end()]
+    pieces = [*answer.read_frame(chunk(content="only an answer")), *answer.read_frame(STOP), answer.end()]
     assert "".join(piece.text for piece in pieces) == "only an answer"
+
+
+@pytest.mark.parametrize("name", ["content", "reasoning", "refusal"])
+def test_a_long_text_is_read_in_parts(name: str) -> None:
+    text = "".join(map(chr, range(0x4E00, 0x9E00)))
+    answer = ResponseReader()
+    pieces = [*answer.read_frame(chunk(**{name: text})), *answer.read_frame(STOP), answer.end()]
+    assert "".join(piece.thought if name == "reasoning" else piece.text for piece in pieces) == text
+    assert max(len(piece.text + piece.thought) for piece in pieces) < 10_000
+    assert answer.output_chars == len(text)
 
 
 @pytest.mark.parametrize("provider", CONTRACTS)
