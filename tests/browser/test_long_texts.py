@@ -150,6 +150,16 @@ async def test_growing_text_holds_nothing_and_looks_like_the_whole(
     assert await answer.evaluate(html) == grown
 
 
+async def test_long_lines_of_code_in_a_list_scroll(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page(viewport={"width": 390, "height": 800})
+    await model.script(says(f"A paragraph.\n\n1. Step:\n\n   ```\n   {'x = 1; ' * 40}\n   ```\n\n   - inner"))
+    await screen.say(page, "hello")
+    pre = screen.answers(page).locator("pre")
+    assert await pre.evaluate("(pre) => pre.scrollWidth > pre.clientWidth")
+    edges = "(all) => all.map((one) => one.getBoundingClientRect().right)"
+    assert max(await screen.answers(page).locator("p, li, pre").evaluate_all(edges)) <= 390
+
+
 async def test_everything_can_be_copied(open_page: OpenPage, model: ScriptedModel) -> None:
     line = "".join(Random(2).choices("abcdefghijklmnopqrstuvwxyz", k=30_000))
     page = await open_page(permissions=["clipboard-read", "clipboard-write"])
