@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from backend.cards.task import ChangedTask, Task, TaskPage
 from backend.conversations.records import Entry, Record, ToolCall
+from backend.errors import LimitReached
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.table import find_tool
 from backend.tools.task_tools import TaskTools
@@ -117,7 +118,7 @@ async def load_current_tasks(
                 read = _TaskResponse.model_validate(content)
                 tasks += read.tasks
                 last_changes += read.last_changes
-    except (TimeoutError, ToolsUnavailable, ValidationError):
+    except (TimeoutError, ToolsUnavailable, LimitReached, ValidationError):
         return CurrentTasks(now)
     return CurrentTasks(
         now,

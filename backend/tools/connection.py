@@ -20,7 +20,7 @@ from mcp.types import CallToolResult, GetPromptResult, Implementation, ListPromp
 from pydantic import ValidationError
 
 from backend.conversations.records import UNKNOWN_OUTCOME
-from backend.errors import BackendError
+from backend.errors import BackendError, LimitReached
 from backend.tools.caller_token import calling_for
 from backend.tools.run_context import RunContext
 from common import VERSION
@@ -41,7 +41,7 @@ KEY = "todo/idempotency_key"
 REJECTION = "todo/refusal"
 """Why a call failed, in the metadata of its result; "unavailable" tells that it may have been carried out."""
 CLIENT = Implementation(name="todo-assistant", version=VERSION)
-_UNAVAILABLE = -32050
+_UNAVAILABLE, _LIMITED = -32050, -32051
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 0.05, 0.2
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
@@ -145,7 +145,7 @@ class McpConnection(MCPServer):
         try:
             with calling_for(BACKEND):  # the tools are the same for all users
                 listed = await self._send(self._client.list_tools())
-        except (MCPError, ValidationError) as error:
+        except (MCPError, ValidationError, LimitReached) as error:  # it is no limit of a user
             raise self.unavailable from error
         self._tools = [self.adapt_tool(tool) for tool in listed.tools]
         return self._tools
@@ -174,7 +174,22 @@ class McpConnection(MCPServer):
         except MCPError as error:
             if error.code == _UNAVAILABLE:
                 raise self.unavailable from error
+            if error.code == _LIMITED:
+                raise LimitReached(error.message) from error
             raise
+
+
+def read_limit(response: httpx2.Response) -> LimitReached:
+    """Reads the sentence of a response with the status 429, and when to try again."""
+    try:
+        error = response.json()["error"]
+        sentence = error["message"] if isinstance(error, dict) else error
+    except (ValueError, LookupError, TypeError):
+        sentence = None
+    retry = response.headers.get("retry-after", "")
+    return LimitReached(
+        *[sentence] if isinstance(sentence, str) else [], retry_seconds=int(retry) if retry.isdecimal() else None
+    )
 
 
 def text_of(result: CallToolResult) -> str:
@@ -198,6 +213,8 @@ def _failure_for_model(context: RunContextWrapper[Any], error: Exception) -> Fai
     while cause is not None:
         if isinstance(cause, ToolsUnavailable):
             raise cause
+        if isinstance(cause, LimitReached):  # so the call was not made
+            return FailedOutput(str(cause))
         cause = cause.__cause__
     logger.warning("tool call failed: %s", type(error).__name__)
     if isinstance(error, ModelBehaviorError):
@@ -220,7 +237,7 @@ class _ResendingClient(httpx2.AsyncClient):
         self._resends_calls = resends_calls
 
     async def send(self, request: httpx2.Request, **_: Any) -> httpx2.Response:
-        """Returns the server's response, or a 503 with the MCP error `_UNAVAILABLE`; it never raises."""
+        """Returns the server's response, or a 503 with the MCP error `_UNAVAILABLE` or `_LIMITED`; it never raises."""
         request.headers.update(traces.headers())
         is_idempotent = self._resends_calls or request.headers.get("mcp-method") != "tools/call"
         now = asyncio.get_running_loop().time
@@ -229,6 +246,8 @@ class _ResendingClient(httpx2.AsyncClient):
             may_repeat = is_idempotent
             try:
                 response = await super().send(request)
+                if response.status_code == 429:
+                    return _create_error(request, _LIMITED, str(read_limit(response)))
                 if (fault := _find_fault(response)) is None:
                     return response
             except Exception as error:  # noqa: BLE001 - whatever fails, the session stays open
@@ -237,11 +256,15 @@ class _ResendingClient(httpx2.AsyncClient):
                 may_repeat = may_repeat or isinstance(error, _NEVER_SENT)
             if not may_repeat or now() >= deadline:
                 logger.error("no answer from %s: %s", request.url.host, fault)
-                body = {"jsonrpc": "2.0", "id": None, "error": {"code": _UNAVAILABLE, "message": "unavailable"}}
-                return httpx2.Response(503, json=body, request=request)
+                return _create_error(request, _UNAVAILABLE, "unavailable")
             metrics.RETRIES.labels("tools").inc()
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_PAUSE_SECONDS)
+
+
+def _create_error(request: httpx2.Request, code: int, message: str) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return httpx2.Response(503, json=body, request=request)
 
 
 def _find_fault(response: httpx2.Response) -> str | None:

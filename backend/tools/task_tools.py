@@ -10,9 +10,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import CallToolResult, Tool
 from pydantic import BaseModel, ValidationError
 
+from backend.errors import LimitReached
 from backend.ids import new_id
 from backend.tools.caller_token import CallerToken, calling_for
-from backend.tools.connection import KEY, REJECTION, USER, McpConnection, ToolsUnavailable, text_of
+from backend.tools.connection import KEY, REJECTION, USER, McpConnection, ToolsUnavailable, read_limit, text_of
 from backend.tools.run_context import RunContext
 from common.changes import Change
 from common.telemetry import traces
@@ -164,17 +165,22 @@ class TaskTools(McpConnection):
         try:
             async with asyncio.timeout(_CHANGES_SECONDS):
                 read = _Batch.model_validate(await self.get_json("batch", user_id=user_id, id=batch))
-        except (TasksUnavailable, TimeoutError, ValidationError):
+        except (TasksUnavailable, LimitReached, TimeoutError, ValidationError):
             return unread
         return unread if read.more else read.model_dump(include={"changes"})
 
     async def get_json(
         self, path: Literal["batch", "changes", "done", "tasks"], *, user_id: str, **asked: str | int
     ) -> dict[str, Any]:
-        """Reads from the server's HTTP routes, once, over connections of their own: polling must not delay calls."""
+        """Reads from the server's HTTP routes, once, over connections of their own: polling must not delay calls.
+
+        Raises `TasksUnavailable`, and `LimitReached` with the server's sentence.
+        """
         with calling_for(user_id):
             try:
                 response = await self.http.get(path, params=asked, headers=traces.headers())
+                if response.status_code == 429:
+                    raise read_limit(response)
                 return response.raise_for_status().json()
             except (httpx2.HTTPError, ValueError) as error:
                 raise TasksUnavailable from error

@@ -204,6 +204,38 @@ async def test_results_that_break_their_schema_do_not_keep_the_backend_from_star
         assert (await there.chatkit.say("hello")).text == "Hello."
 
 
+class Limited(Proxy):
+    """The task server to users who have reached a limit."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = dict(scope["headers"]).get(b"mcp-method")
+        if method not in (None, b"tools/call"):
+            return await super().__call__(scope, receive, send)
+        error: object = "Too many. Try again in 7 seconds."
+        if method is not None:
+            error = {"code": -32000, "message": error}
+        content = {"jsonrpc": "2.0", "id": None, "error": error}
+        return await JSONResponse(content, status_code=429, headers={"Retry-After": "7"})(scope, receive, send)
+
+
+async def test_limits_of_the_task_server_are_passed_on(services: Services, user: User, model: ScriptedModel) -> None:
+    await model.script(add_task("milk"), says("Fine."))
+    async with behind(Limited(services), services, user) as there:
+        http = there.runs.http
+        for response in (
+            await http.get("/tasks?view=all"),
+            await http.get("/tasks/changes"),
+            await http.get("/tasks/1"),
+            await http.post("/tasks", json={"text": "milk"}),
+            await http.patch("/tasks/1", json={"title": "milk"}),
+        ):
+            assert response.status_code == 429, response.text
+            assert response.json() == {"error": "Too many. Try again in 7 seconds."}
+            assert response.headers["retry-after"] in ("5", "7")
+        assert (await there.chatkit.say("add milk")).text == "Fine."
+        assert await outputs(model) == ["Too many. Try again in 7 seconds."]
+
+
 @pytest.mark.long
 async def test_credentials_of_its_address_are_not_shown(services: Services) -> None:
     address = "http://me:secret@127.0.0.1:9/mcp?key=secret"
