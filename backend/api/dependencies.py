@@ -75,7 +75,7 @@ class UserRoute(APIRoute):
     """Authenticates the user, waits for the user's turn, then checks the body.
 
     FastAPI (0.165) would parse the body before any dependency. A turn ends before a response is sent, and so before an
-    event stream begins.
+    event stream begins. The body is read before the turn, as it may be slow, unless the route reads a PUT as a stream.
     """
 
     max_values: ClassVar[int] = json_body.MAX_VALUES
@@ -90,12 +90,11 @@ class UserRoute(APIRoute):
                 request = _JsonRequest(request.scope, request.receive)
             services: Services = state.services
             user = request.state.user = await state.identity.authenticate(request, services.database)
-            body = (
-                await request.body() if self.body_field is not None else None
-            )  # before the user's turn: it may be slow
+            if self.body_field is not None or request.method != "PUT":
+                await request.body()
             async with take_turn(services.requests, user.user_id) as request.state.end_turn:
-                if body is not None:
-                    check_json(body, max_values=self.max_values)
+                if self.body_field is not None:
+                    check_json(await request.body(), max_values=self.max_values)
                 return await handle_checked(request)
 
         return handle

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx2
 import pytest
@@ -17,6 +17,7 @@ from tests.support.users import User
 from tests.waiting import WAIT_SECONDS, until
 
 SENTENCE = "Too many of your requests are being worked on at the same time."
+USAGE = "token_usage"  # a table that only /usage reads
 SESSION = {("POST", "/session"), ("DELETE", "/session")}
 """A user can sign in and out at any time."""
 
@@ -29,37 +30,21 @@ def create_client(user: User) -> httpx2.AsyncClient:
     )
 
 
-class SlowRequests:
-    """Requests whose bodies are sent until `end` is called: they are worked on for long."""
-
-    def __init__(self, user: User) -> None:
-        self._user = user
-        self._pieces = 0
-        self._end = asyncio.Event()
-        self._tasks = list[asyncio.Task[httpx2.Response]]()
-
-    async def start(self, count: int) -> None:
-        headers = {"Content-Type": "application/json"}
-        for _ in range(count):
-            request = self._user.runs.http.post("/chatkit", content=self._send(), headers=headers)
-            self._tasks.append(asyncio.create_task(request))
-        await until(lambda: self._pieces >= 3 * count)
-
-    async def _send(self) -> AsyncIterator[bytes]:
-        while not self._end.is_set():
-            yield b" "
-            self._pieces += 1
-            await asyncio.sleep(0.3)
-        yield b"{}"
-
-    async def end(self) -> None:
-        self._end.set()
-        assert {response.status_code for response in await asyncio.gather(*self._tasks)} == {400}
+@asynccontextmanager
+async def hold_turns(user: User, stored: Stored, count: int) -> AsyncIterator[None]:
+    """Has so many requests of the user worked on until the block ends."""
+    with stored.lock_table(USAGE):
+        slow = [asyncio.create_task(user.runs.http.get("/usage")) for _ in range(count)]
+        await until(lambda: stored.has_waiting_statements(count=count))
+        yield
+    assert {response.status_code for response in await asyncio.gather(*slow)} == {200}
 
 
 @pytest.fixture
 async def backend(services: Services) -> AsyncIterator[LocalBackend]:
-    async with local_backend(services, LIMIT_REQUESTS_AT_ONCE="2") as backend:
+    url = services.backend_environment()["DATABASE_URL"]
+    unlimited = f"{url}{'&' if '?' in url else '?'}options=-c%20statement_timeout%3D0"  # for `hold_turns`
+    async with local_backend(services, LIMIT_REQUESTS_AT_ONCE="2", DATABASE_URL=unlimited) as backend:
         yield backend
 
 
@@ -70,12 +55,10 @@ async def test_many_requests_at_once_wait_for_their_turn(backend: LocalBackend) 
 
 
 @pytest.mark.long(seconds=15)
-async def test_every_route_with_a_user_waits_for_a_turn(backend: LocalBackend) -> None:
+async def test_every_route_with_a_user_waits_for_a_turn(backend: LocalBackend, stored: Stored) -> None:
     """A route has a user if it answers 401 without a token."""
     async with User(backend) as eve, User(backend) as ada, create_client(eve) as http, AsyncExitStack() as stack:
         nobody = await stack.enter_async_context(httpx2.AsyncClient(base_url=backend.url, timeout=WAIT_SECONDS))
-        slow = SlowRequests(eve)
-        await slow.start(2)
 
         async def send(client: httpx2.AsyncClient, route: tuple[str, str]) -> httpx2.Response:
             method, path = route
@@ -85,26 +68,46 @@ async def test_every_route_with_a_user_waits_for_a_turn(backend: LocalBackend) -
             route for route in ROUTES if route not in SESSION and (await send(nobody, route)).status_code == 401
         ]
         assert len(with_user) > 30
-        responses = await asyncio.gather(*(send(http, route) for route in with_user))
+        async with hold_turns(eve, stored, 2):
+            responses = await asyncio.gather(*(send(http, route) for route in with_user))
+            assert (await ada.runs.http.get("/chats")).status_code == 200, "others are served"
         for route, response in zip(with_user, responses, strict=True):
             assert response.status_code == 429, (route, response.text)
             assert response.json()["error"].startswith(SENTENCE)
             assert response.headers["retry-after"] == "1"
-        assert (await ada.runs.http.get("/chats")).status_code == 200, "others are served"
-        await slow.end()
         assert (await eve.runs.http.get("/chats")).status_code == 200
 
 
 @pytest.mark.long(seconds=12)
-async def test_the_calendar_waits_for_a_turn_of_its_user(backend: LocalBackend) -> None:
+async def test_the_calendar_waits_for_a_turn_of_its_user(backend: LocalBackend, stored: Stored) -> None:
     async with User(backend) as user:
         url = (await user.runs.http.post("/calendar")).json()["url"]
-        slow = SlowRequests(user)
-        await slow.start(2)
         async with httpx2.AsyncClient(timeout=WAIT_SECONDS) as nobody:
-            assert (await nobody.get(url)).status_code == 429
-            await slow.end()
+            async with hold_turns(user, stored, 2):
+                assert (await nobody.get(url)).status_code == 429
             assert (await nobody.get(url)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/chatkit", "/tasks", "/chats/x/branch", "/memory"])
+async def test_requests_whose_bodies_are_slow_hold_no_turn(path: str, backend: LocalBackend) -> None:
+    end = asyncio.Event()
+    pieces = list[int]()
+
+    async def send_slowly() -> AsyncIterator[bytes]:
+        while not end.is_set():
+            yield b" "
+            pieces.append(1)
+            await asyncio.sleep(0.05)
+        yield b"oops"
+
+    headers = {"Content-Type": "application/json", "Idempotency-Key": "key"}
+    async with User(backend) as user, create_client(user) as http:
+        slow = [asyncio.create_task(http.post(path, content=send_slowly(), headers=headers)) for _ in range(4)]
+        await until(lambda: len(pieces) >= 20)
+        responses = await asyncio.gather(*(http.get("/chats") for _ in range(4)))
+        assert {response.status_code for response in responses} == {200}
+        end.set()
+        assert {response.status_code for response in await asyncio.gather(*slow)} == {400}
 
 
 async def test_open_streams_and_awaited_answers_hold_no_turn(
