@@ -4,9 +4,12 @@ The issuer that a token names determines the key, and the key determines the alg
 """
 
 import asyncio
+import hashlib
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import jwt
@@ -26,6 +29,7 @@ ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider
 LEEWAY_SECONDS = 10
 """How long a token is accepted after its `exp`, as the clocks of machines differ."""
 _MAX_SUBJECT_LENGTH = 200
+_MAX_CHECKED = 1_000  # valid tokens that are kept with their claims
 _REQUIRED = ["exp", "sub", "iss", "aud"]
 _TIMES = ("exp", "iat", "nbf")
 _YEAR_10000 = 253_402_300_800
@@ -148,23 +152,47 @@ def _read_key(entry: Any) -> jwt.PyJWK | None:
 Keys = SharedSecret | KeySet
 
 
+@dataclass(frozen=True, slots=True)
+class _CheckedToken:
+    header: dict[str, Any]
+    keys: Keys
+    key: jwt.PyJWK
+    claims: dict[str, Any]
+
+    async def is_valid(self) -> bool:
+        """Whether it has not expired, and its key is still the one that would check it."""
+        is_current = self.claims["exp"] > time.time() - LEEWAY_SECONDS
+        return is_current and await self.keys.find(self.header) is self.key
+
+
 class AccessTokenVerifier:
-    """Accepts tokens for one audience, each signed with a key of the issuer it names."""
+    """Accepts tokens for one audience, each signed with a key of the issuer it names.
+
+    A valid token is checked once, as long as its key stays the same.
+    """
 
     def __init__(self, issuers: Mapping[str, Keys], *, audience: str) -> None:
         self._issuers = issuers
         self._audience = audience
+        self._checked = OrderedDict[bytes, _CheckedToken]()  # by hashes of the tokens
 
     async def verify(self, token: str) -> dict[str, Any]:
         """Returns the claims of a valid token, `sub` and `exp` among them; raises `jwt.PyJWTError`."""
         try:
-            return await self._verify(token)
+            digest = hashlib.sha256(token.encode()).digest()
+            checked = self._checked.get(digest)
+            if checked is None or not await checked.is_valid():
+                self._checked.pop(digest, None)
+                checked = self._checked[digest] = await self._verify(token)
+                if len(self._checked) > _MAX_CHECKED:
+                    self._checked.popitem(last=False)
+            return dict(checked.claims)
         except jwt.PyJWTError:
             raise
         except Exception as error:  # noqa: BLE001 - libraries raise anything for arbitrary bytes
             raise jwt.DecodeError(f"The token cannot be checked: {type(error).__name__}") from None
 
-    async def _verify(self, token: str) -> dict[str, Any]:
+    async def _verify(self, token: str) -> _CheckedToken:
         unverified = jwt.decode_complete(token, options={"verify_signature": False})
         issuer = unverified["payload"].get("iss")
         keys = self._issuers.get(issuer) if isinstance(issuer, str) else None
@@ -188,7 +216,7 @@ class AccessTokenVerifier:
         for name in _TIMES:
             if name in claims and not _is_time(claims[name]):
                 raise jwt.InvalidTokenError(f"{name} is not a time")
-        return claims
+        return _CheckedToken(unverified["header"], keys, key, claims)
 
 
 def _is_time(value: Any) -> bool:
