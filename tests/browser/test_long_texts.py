@@ -176,3 +176,44 @@ async def _clipboard_is(page: Page, text: str) -> bool:
     """Whether that is in the clipboard, where a selection has line breaks between the pieces of a line."""
     copied: Any = await page.evaluate("navigator.clipboard.readText()")
     return copied.replace("\n", "") == text
+
+
+def _long(number: int) -> str:
+    return " ".join(str(number * factor) for factor in range(1, 9))
+
+
+async def test_divided_text_looks_like_the_whole(open_page: OpenPage, model: ScriptedModel) -> None:
+    numbers = Random(3).sample(range(1000), 100)  # as a model that repeats itself is stopped
+    text = "\n\n".join(
+        [
+            *(f"Some *words* about {number}, with [a source][1] and [another][The Other]." for number in numbers),
+            "- top\n"
+            + "".join(f"  - nested {number}\n    - leaf {number} of {_long(number)}\n" for number in numbers)
+            + "- next",
+            "# Steps",
+            "7. step\n\n   ```python\n"
+            + "".join(f"   x{number} = {number * 10**30}\n" for number in numbers)
+            + "   ```\n\n8. last",
+            "".join(f"> > line {number} of a {_long(number)} quote\n" for number in numbers),
+            '[1]: https://one.example/a "Title"\n[the  other]: <https://two.example/b>',
+        ]
+    )
+    page = await open_page()
+    await model.script({"text": text, "chunk_chars": 200})
+    await screen.say(page, "hello")
+    for _ in range(2):
+        await settled(page, 1)
+        answer = screen.answers(page)
+        assert await answer.locator("a[href='https://one.example/a']").count() == 100
+        assert await answer.locator("a[href='https://two.example/b']").count() == 100
+        entry = "ul > li:not(.goes-on)"
+        assert await answer.locator(entry).count() == 202
+        assert await answer.locator(f"ul ul ul > {entry.split(' > ')[1]}").count() == 100
+        assert await answer.locator("ol").last.locator("> li").last.text_content() == "last"
+        assert await answer.locator("ol").last.get_attribute("start") == "7"
+        shown = [await code.text_content() or "" for code in await answer.locator("ol pre").all()]
+        assert len(shown) > 1
+        assert sum(len(code.splitlines()) for code in shown) == 100
+        assert await answer.locator("blockquote").count() == 2 * await answer.locator("blockquote > blockquote").count()
+        assert ">" not in (await answer.locator("blockquote").last.text_content() or ">")
+        await page.reload()

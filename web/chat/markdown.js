@@ -9,6 +9,7 @@ import { directionOf } from "./plain.js";
 const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
 
 const DEEPEST = 20; // deeper nested text is shown as it is
+export const GOES_ON = "\u200b"; // the text of a list item that began before
 export const CODE_NODES = 20; // elements of a block of code with its button
 
 /** Parses a text with marked, which is loaded with the first text. @type {((text: string) => Token[]) | null} */
@@ -115,7 +116,10 @@ function block(token) {
 
 /** @param {Tokens.List} token */
 function list({ ordered, start, items }) {
-  const entries = items.map((item) => html`<li dir=${directionOf(item.raw)}>${entry(item.tokens, block)}</li>`);
+  const entries = items.map(({ raw, tokens }) => {
+    const goesOn = tokens[0]?.raw.trim() === GOES_ON;
+    return html`<li class=${goesOn ? "goes-on" : nothing} dir=${directionOf(raw)}>${entry(goesOn ? tokens.slice(1) : tokens, block)}</li>`;
+  });
   return ordered ? html`<ol start=${start || 1}>${entries}</ol>` : html`<ul>${entries}</ul>`;
 }
 
