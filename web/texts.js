@@ -95,6 +95,8 @@ export const TEXTS = {
     queued: "Your message will be sent after this answer.",
     /** @param {number} length @param {number} longest */
     length: (length, longest) => `${counted(length)} of ${counted(longest)} characters`,
+    /** @param {number} longest */
+    tooLong: (longest) => `That text was not added: a message has at most ${counted(longest)} characters. Shorten it first.`,
     answerAgain: "Answer again",
     good: "Good answer",
     poor: "Poor answer",

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, Route
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage
@@ -217,3 +217,23 @@ async def test_divided_text_looks_like_the_whole(open_page: OpenPage, model: Scr
         assert await answer.locator("blockquote").count() == 2 * await answer.locator("blockquote > blockquote").count()
         assert ">" not in (await answer.locator("blockquote").last.text_content() or ">")
         await page.reload()
+
+
+async def test_long_text_that_is_pasted_holds_nothing_and_keeps_the_draft(
+    open_page: OpenPage, browser: Browser
+) -> None:
+    page = await open_page(permissions=["clipboard-read", "clipboard-write"])
+    box = screen.message_box(page)
+    await box.fill("add milk")
+    for text in ("x" * LENGTH, "words " * (LENGTH // 6), "line\n" * (LENGTH // 5)):
+        async with longest_task(browser, page) as longest:
+            await page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+            await page.keyboard.press("Control+v")
+            await screen.until(page, "document.querySelector('#message-length').textContent.includes('at most 8,000')")
+        assert longest[0] < MOST_MS
+        await expect(box).to_have_value("add milk")
+    async with longest_task(browser, page) as longest:
+        await page.evaluate("navigator.clipboard.writeText('x'.repeat(15_000))")
+        await page.keyboard.press("Control+v")
+        await expect(page.get_by_text("15,008 of 8,000 characters")).to_be_visible()
+    assert longest[0] < MOST_MS

@@ -6,6 +6,9 @@ import { lengthOf, MAX_TAGS, pieces } from "./tags.js";
 
 /** @import {Ui} from "./ui.js" */
 
+const MOST_OVER = 2; // times the longest message, which can still be shortened in the field
+const TALL = 2000; // characters, which always need the greatest height
+
 /** @param {Ui} ui */
 export function composerView(ui) {
   const { conversation, draft, messageChars: longest } = ui;
@@ -43,6 +46,12 @@ export function composerView(ui) {
           aria-label=${TEXTS.talk.message}
           aria-invalid=${over}
           aria-describedby="message-length"
+          maxlength=${longest * MOST_OVER}
+          @beforeinput=${(/** @type {InputEvent} */ event) => {
+            if (!isTooLong(event, longest * MOST_OVER)) return ui.refuse(false);
+            event.preventDefault();
+            ui.refuse(true);
+          }}
           placeholder=${ui.options.composer?.placeholder ?? TEXTS.talk.message}
           @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => {
             ui.write(target.value);
@@ -61,8 +70,8 @@ export function composerView(ui) {
           }}
         ></textarea>
       </div>
-      <span id="message-length" translate="no" class=${over ? "over" : "quiet"}>
-        ${length > longest * 0.9 ? TEXTS.talk.length(length, longest) : nothing}
+      <span id="message-length" translate="no" class=${over || ui.refused ? "over" : "quiet"}>
+        ${ui.refused ? TEXTS.talk.tooLong(longest) : length > longest * 0.9 ? TEXTS.talk.length(length, longest) : nothing}
       </span>
       <div class="rounds">
         ${ui.largestFile ? filesButton(ui) : nothing}
@@ -106,8 +115,16 @@ function selectedView(ui) {
   `;
 }
 
+/** Whether a text would make the field longer than that: the browser takes seconds for 400,000 characters. @param {InputEvent} event @param {number} longest */
+function isTooLong({ data, dataTransfer, target }, longest) {
+  const { value, selectionStart, selectionEnd } = /** @type {HTMLTextAreaElement} */ (target);
+  const added = (data ?? dataTransfer?.getData("text/plain") ?? "").length;
+  return added > 1 && value.length - (selectionEnd - selectionStart) + added > longest;
+}
+
 /** Adapts the field's height to its text; the style sheet limits it. @param {HTMLTextAreaElement} field */
 export function grow(field) {
+  if (field.value.length > TALL) return void (field.style.height = "100rem");
   field.style.height = "auto";
   field.style.height = `${field.scrollHeight}px`;
 }

@@ -47,6 +47,8 @@ export class Ui {
     this.#element = element;
     this.chat = chat;
     this.messageChars = element.messageChars;
+    /** Whether a text was too long to be added to the draft. */
+    this.refused = false;
     this.historyOpen = storage.get("todo.history") === "open" && !element.narrow;
     if (this.historyOpen) void this.#loadHistoryViews().then(this.redraw);
   }
@@ -158,6 +160,14 @@ export class Ui {
   write(text) {
     drafts.set(this.conversation.id, text);
     this.#element.draw();
+  }
+
+  /** Says whether a text is too long to be added to the draft. @param {boolean} refused */
+  refuse(refused) {
+    if (refused) this.#element.announce(TEXTS.talk.tooLong(this.messageChars));
+    if (refused === this.refused) return;
+    this.refused = refused;
+    this.redraw();
   }
 
   /** Puts the last message into the empty composer. */
