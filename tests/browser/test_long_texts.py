@@ -1,7 +1,7 @@
 """Long texts that are hard to read as Markdown: the page stays usable, and shows all of them."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import count
 from random import Random
@@ -66,6 +66,35 @@ async def longest_task(browser: Browser, page: Page) -> AsyncIterator[list[float
     longest.append(max(tasks) / 1000)
 
 
+async def load_items(page: Page, items: list[dict[str, Any]]) -> None:
+    """Lets the conversation have these items when it is loaded again."""
+
+    async def answer(route: Route) -> None:
+        page_of_items = await (await route.fetch()).json()
+        common = {name: page_of_items["data"][0][name] for name in ("thread_id", "created_at")}
+        data = [{**common, "id": f"item_{number}", **item} for number, item in enumerate(items)]
+        await route.fulfill(json={**page_of_items, "data": data[::-1]})
+
+    await screen.on(page, "items.list", answer)
+
+
+def _answer(text: str) -> dict[str, Any]:
+    return {"type": "assistant_message", "content": [{"type": "output_text", "text": text, "annotations": []}]}
+
+
+def _question(text: str) -> dict[str, Any]:
+    return {"type": "user_message", "content": [{"type": "input_text", "text": text}], "attachments": []}
+
+
+def _card(text: str) -> dict[str, Any]:
+    return {"type": "widget", "widget": {"type": "Card", "children": [{"type": "Text", "value": text}]}}
+
+
+def _work(text: str) -> dict[str, Any]:
+    tasks = [{"type": "custom", "title": title} for title in ("agent: look", text)]
+    return {"type": "workflow", "workflow": {"type": "custom", "expanded": True, "tasks": tasks}}
+
+
 async def settled(page: Page, answers: int) -> None:
     """Waits until the page shows so many answers and has read all texts; Playwright's locators would lay out all."""
     counts = list[tuple[int, int, bool]]()
@@ -91,17 +120,7 @@ async def test_no_text_of_a_conversation_holds_the_page(
     await screen.say(page, "hello")
     for start in range(0, len(HOSTILE), PAGE):
         texts = HOSTILE[start : start + PAGE]
-
-        async def answer(route: Route, texts: list[str] = texts) -> None:
-            page_of_items = await (await route.fetch()).json()
-            item = next(item for item in page_of_items["data"] if item["type"] == "assistant_message")
-            items = [
-                item | {"id": f"msg_{number}", "content": [{"type": "output_text", "text": text, "annotations": []}]}
-                for number, text in enumerate(texts)
-            ]
-            await route.fulfill(json={**page_of_items, "data": items[::-1]})
-
-        await screen.on(page, "items.list", answer)
+        await load_items(page, [_answer(text) for text in texts])
         async with longest_task(browser, page) as longest:
             await page.reload()
             await settled(page, len(texts))
@@ -110,6 +129,21 @@ async def test_no_text_of_a_conversation_holds_the_page(
         for text, length in zip(texts, shown, strict=True):
             assert length > 0, text[:20]
         await page.unroute_all()
+
+
+@pytest.mark.parametrize("item", [_question, _card, _work])
+async def test_no_text_that_is_shown_as_written_holds_the_page(
+    open_page: OpenPage, model: ScriptedModel, browser: Browser, item: Callable[[str], dict[str, Any]]
+) -> None:
+    page = await open_page()
+    await model.script(says("Fine."))
+    await screen.say(page, "hello")
+    await load_items(page, [*[item("x" * LENGTH)] * (PAGE - 1), _answer("Fine.")])
+    async with longest_task(browser, page) as longest:
+        await page.reload()
+        await settled(page, 1)
+    assert longest[0] < MOST_MS
+    assert await screen.log(page).evaluate("(log) => log.textContent.match(/x/g).length") >= LENGTH * (PAGE - 1)
 
 
 def _words(random: Random, *, length: int, signs: str) -> str:

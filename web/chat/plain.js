@@ -3,6 +3,7 @@ import { html } from "../vendor/lit-html/lit-html.js";
 
 /** The longest text that is laid out at once, in characters: a browser takes seconds for an endless line of 400,000. */
 export const PIECE = 3000;
+const GROUP = 16; // pieces
 const BEFORE_CUT = 200; // characters in which a blank is looked for
 const JOINED = /^[\p{M}\p{Lm}\u200d\udc00-\udfff]/u; // belongs to the character before
 
@@ -21,7 +22,16 @@ export function directionOf(text) {
 }
 
 /** Renders a text as written. Of a long one, the browser only lays out the pieces that are in sight. @param {string} text */
-export const plain = (text) => (text.length > PIECE ? piecesOf(text).map((piece) => html`<span class="piece far">${piece}</span>`) : text);
+export const plain = (text) => (text.length > PIECE ? grouped(piecesOf(text).map(far)) : text);
+
+/** @param {unknown} content */
+const far = (content) => html`<span class="piece far">${content}</span>`;
+
+/** Groups pieces, as each one costs time even if it is not in sight. @param {unknown[]} pieces */
+function grouped(pieces) {
+  if (pieces.length <= GROUP) return pieces;
+  return Array.from({ length: Math.ceil(pieces.length / GROUP) }, (_, at) => far(pieces.slice(at * GROUP, (at + 1) * GROUP)));
+}
 
 /** @param {string} text */
 function piecesOf(text) {
