@@ -157,6 +157,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("GET", "/tasks/{task_id}"): {"": get("/tasks/2")},
     ("GET", "/tasks/{task_id}/files"): {"": get("/tasks/2/files")},
+    ("GET", "/usage"): {"": get("/usage")},
     ("GET", "/web/{path}"): {"": get("/web/page.js")},
     ("GET", "/widget"): {"": get("/widget")},
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
