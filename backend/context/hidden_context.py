@@ -35,7 +35,8 @@ _LATIN = re.compile(r"\b(?:LATIN|SQUARED|CIRCLED)\b.*\b(?:LETTER|CAPITAL) ([A-Z]
 # What chat templates begin and end messages with, as <|im_start|> and, of some models, with full-width bars.
 _TEMPLATE_TOKEN = re.compile("<(?=[|\uff5c][^\\s<>|\uff5c]{1,64}[|\uff5c]>)")
 _NO_LETTERS = re.compile(r"[\W_]+")
-_CJK = re.compile("[\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff]")  # letters that look like none of the name's
+# Letters that look like none of the name's.
+_CJK_LETTERS = re.compile("(?:(?=[^\\W\\d_])[\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff])+")
 _SPELLING = {*"hiddencontext", *"".join(_DRAWN_ALIKE.values())}
 _AS_JSON = {ord(c): f"\\u{ord(c):04x}" for c in "<>" + _OPENING[1:]}
 _NOT_ASCII_OPENING = re.compile(f"[{_OPENING[1:]}]")
@@ -94,6 +95,7 @@ def _is_like_tag(text: str) -> bool:
     """Whether a tag in the text could be taken for a block's, whatever is between its letters and looks like them."""
     if not any(c in text for c in _OPENING):
         return False
+    text = _CJK_LETTERS.sub("z", text)  # a letter that is not in the name either
     simplified = {ord(c): _simplify_character(c) for c in set(text)}
     spelt = set("".join(simplified.values()))
     if any(letters.isdisjoint(spelt) for letters in _LETTERS):
@@ -107,8 +109,6 @@ def _simplify_character(character: str) -> str:
 
     Some fold to many letters, which is a way to make a text long.
     """
-    if _CJK.match(character) and character.isalpha():
-        return "-"
     folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", character).casefold())
     if not character.isascii() and (letter := _LATIN.search(unicodedata.name(character, ""))):
         folded = letter[1].lower()
