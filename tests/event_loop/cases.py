@@ -108,7 +108,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("DELETE", "/session"): {"": send("DELETE", "/session")},
     ("DELETE", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("DELETE")},
     ("GET", "/"): {"": get("/")},
-    ("GET", "/c/{chat_id}"): {"": get("/c/{chat}")},
+    ("GET", "/c/{chat_id}"): {"": get("/c/{chat}", 404)},
     ("GET", "/calendar"): {"": get("/calendar")},
     ("GET", "/calendar/{name}"): {"10,000 tasks": get("/calendar/{calendar}")},
     ("GET", "/chat/stream/{chat_id}/stream"): {"": get("/chat/stream/{chat}/stream", 204)},
