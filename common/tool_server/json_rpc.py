@@ -44,14 +44,14 @@ class JsonRpc:
             body = await Request(scope, receive).body()
         except ClientDisconnect:
             return None
+        if wait := math.ceil(self._requests.wait(get_user_id() or "")):  # before the body is parsed, which takes longer
+            sentence = f"Too many requests. Try again in {wait} seconds."
+            return await _reject(429, _SERVER_ERROR, sentence, retry_seconds=wait)(scope, receive, send)
         sentence = json_body.find_problem(body)
         message = None if sentence else _parse(body)
         if sentence := sentence or _find_problem(message):
             return await _reject(400, _INVALID, sentence)(scope, receive, send)
         request_id = message.get("id") if isinstance(message, dict) else None
-        if wait := math.ceil(self._requests.wait(get_user_id() or "")):
-            sentence = f"Too many requests. Try again in {wait} seconds."
-            return await _reject(429, _SERVER_ERROR, sentence, request_id, wait)(scope, receive, send)
         if (cancelled := _read_cancellation(message)) is not None:  # before it could wait for the call that it cancels
             self._calls.cancel(cancelled.get("requestId"))
         try:

@@ -42,6 +42,13 @@ async def test_requests_that_come_too_fast_whatever_they_ask(limited: Limited) -
             assert (await send(tools.http, others)).status_code == 200
 
 
+async def test_bodies_that_come_too_fast_are_not_parsed(limited: Limited) -> None:
+    async with limited(auth_mode="jwt", limit_tool_calls_per_minute=1) as tools:
+        headers = {"authorization": f"Bearer {own(sub=new_user())}", "content-type": "application/json"}
+        statuses = [(await tools.http.post("/mcp", content=b"[]", headers=headers)).status_code for _ in range(5)]
+        assert statuses == [400] * 4 + [429]
+
+
 async def test_the_most_tasks(limited: Limited) -> None:
     async with limited(limit_tasks=3) as tools:
         first = await tools.add("milk", meta=KEY)
