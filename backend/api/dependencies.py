@@ -34,6 +34,7 @@ from common.clock import Clock
 from common.database import Database
 from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded, SimultaneousLimit
 from common.server import json_body
+from common.server.connection_owner import set_owner
 from common.server.rate_limit import RateLimit
 from english import DateOrder
 
@@ -90,6 +91,7 @@ class UserRoute(APIRoute):
                 request = _JsonRequest(request.scope, request.receive)
             services: Services = state.services
             user = request.state.user = await state.identity.authenticate(request, services.database)
+            set_owner(request.scope, user.user_id)
             if self.body_field is not None or request.method != "PUT":
                 await request.body()
             async with take_turn(services.requests, user.user_id) as request.state.end_turn:

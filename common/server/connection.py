@@ -6,6 +6,7 @@ Only this module uses internals of uvicorn (0.54); tests/api/test_connections.py
 import asyncio
 import json
 import logging
+from collections import Counter
 from http import HTTPStatus
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import httptools
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from common.server.connection_owner import BACKEND, add_connection
 from common.server.limits import ClientLimits
 
 log = logging.getLogger(__name__)
@@ -36,6 +38,7 @@ class LimitedConnection(HttpToolsProtocol):
         """`turn` is held by the connection of the server that parses the next piece of a large request."""
         super().__init__(**options)
         self._application, self.app = self.app, self._serve
+        self.owner: str | None = None
         self._limits, self._turn = limits, turn
         self._max_body_bytes = limits.limit_request_bytes
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
@@ -61,8 +64,10 @@ class LimitedConnection(HttpToolsProtocol):
             sentence = f"The service has {limit:,} connections open, which is its limit. Try again in a moment."
             self._reject(_Rejected(503, sentence))
             return
-        oldest = min(waiting, key=lambda each: (each._abort_at, each._needs_client_since))
-        log.warning("LIMIT_CONNECTIONS is reached: the connection that waited longest for its client was closed.")
+        counts = Counter(each.owner for each in other_connections)
+        counts[BACKEND] = 0  # it connects for all users
+        oldest = min(waiting, key=lambda each: (each._abort_at, -counts[each.owner], each._needs_client_since))
+        log.warning("LIMIT_CONNECTIONS is reached: a waiting connection of the user who has most was closed.")
         self.connections.discard(oldest)
         oldest.transport.abort()
 
@@ -77,6 +82,7 @@ class LimitedConnection(HttpToolsProtocol):
             self._sent_bytes += len(message.get("body", b""))
             await self.flow.drain()
 
+        add_connection(scope, self)
         application: Any = self._application
         await application(scope, receive, send_and_drain)
 

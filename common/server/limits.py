@@ -42,7 +42,7 @@ class ClientLimits(BaseSettings):
 
     limit_connections: int = Field(default=500, ge=1)
     """Limits for each process of each service, the offline model included: open connections (at the limit, a new one
-    replaces the one that waited longest for its client), headers of a request, bytes of its headers and address, bytes
+    replaces a waiting one of the user who has most), headers of a request, bytes of its headers and address, bytes
     of its body. The body may be four times as large at /chat and for the offline model, which receive whole
     conversations. A higher body limit lets clients use more memory: with 1 MiB on all connections the MCP server needs
     over 1 GB.

@@ -11,7 +11,8 @@ from pydantic import AnyHttpUrl
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from common.tokens import AccessTokenVerifier
+from common.server.connection_owner import BACKEND, set_owner
+from common.tokens import AccessTokenVerifier, is_from_backend
 from common.tool_server.errors import to_printable
 
 log = logging.getLogger(__name__)
@@ -63,7 +64,11 @@ class RequireToken:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         guarded = scope["type"] == "http" and self._guards(scope["path"])
-        if not guarded or isinstance(scope.get("user"), AuthenticatedUser):
+        user = scope.get("user")
+        if isinstance(user, AuthenticatedUser):
+            token = user.access_token
+            set_owner(scope, BACKEND if is_from_backend(token.claims or {}) else token.subject or token.client_id)
+        if not guarded or isinstance(user, AuthenticatedUser):
             return await self._app(scope, receive, send)
         has_token = any(name == b"authorization" for name, _ in scope["headers"])
         if self._optional and not has_token:

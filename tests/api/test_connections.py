@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Self
 
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from common.server.connection_owner import set_owner
+from common.server.limits import ClientLimits
 from common.telemetry.logs import AT_ONCE
 from tests import abuse
 from tests.processes import ServiceProcess, run_service
 from tests.scripted_model import ScriptedModel
-from tests.serving import http_client
+from tests.serving import http_client, serve
 from tests.support.port_attacks import attack
 from tests.support.stack import Services, Stack
 from tests.support.users import User
@@ -194,6 +198,35 @@ async def test_number_of_connections(connect: Connect) -> None:
         await wire.send(GET)
         assert (await wire.reader.readline()).startswith(b"HTTP/1.1 200")
     assert await silent[1].rest() == b""
+
+
+@pytest.mark.parametrize("most", ["alice", ""])
+async def test_the_user_who_has_most_connections_makes_room(most: str) -> None:
+    """Also if others have waited longer, and if it is those without a valid token who have most."""
+
+    async def app(scope: Scope, _: Receive, send: Send) -> None:
+        if user := dict(scope["headers"]).get(b"user", b"").decode():
+            set_owner(scope, user)
+        await Response()(scope, _, send)
+
+    async def connect_as(user: str) -> Wire:
+        wire = Wire(*await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2])))
+        assert (await ask(wire, user)).startswith(b"HTTP/1.1 200")
+        return wire
+
+    async def ask(wire: Wire, user: str) -> bytes:
+        await wire.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n" + f"User: {user}\r\n\r\n".encode())
+        return await wire.reader.readuntil(b"\r\n\r\n")
+
+    async with serve(app, lifespan="off", limits=ClientLimits(limit_connections=6)) as url:
+        wires = {user: [await connect_as(user) for _ in range(count)] for user, count in (("bob", 1), (most, 5))}
+        carol = await connect_as("carol")
+        assert await wires[most][0].rest() == b""
+        for wire, user in ((wires["bob"][0], "bob"), (carol, "carol")):
+            assert (await ask(wire, user)).startswith(b"HTTP/1.1 200")
+            wire.writer.close()
+        for wire in wires[most]:
+            wire.writer.close()
 
 
 FILE_BYTES = 3_000_000
