@@ -19,6 +19,7 @@ from todo_client.chatkit import request
 pytestmark = pytest.mark.long
 
 CHAT = "groceries"
+OPEN_RESPONSES = 32  # of one user in a process
 
 
 @pytest.mark.long(seconds=5)
@@ -62,7 +63,7 @@ async def test_readers_of_a_user_are_limited(user: User, model: ScriptedModel, s
     events = f"/chats/{CHAT}/interactions/{run}/events"
     thread = await find_thread(user, CHAT)
     async with asyncio.timeout(240), asyncio.TaskGroup() as readers:
-        held = [asyncio.Event() for _ in range(20)]
+        held = [asyncio.Event() for _ in range(OPEN_RESPONSES)]
         leave = asyncio.Event()
 
         async def hold(reading: asyncio.Event) -> None:
@@ -75,14 +76,13 @@ async def test_readers_of_a_user_are_limited(user: User, model: ScriptedModel, s
             readers.create_task(hold(one))
         for one in held:
             await one.wait()
+        body = request("threads.custom_action", thread_id=thread, action=FOLLOW)
         rejected = [
             await user.runs.http.get(events),
             await user.runs.http.post("/chats/other/interactions", json={"user_message": "hello"}),
+            await user.chatkit.http.post("/chatkit", json=body),
         ]
-        assert [response.status_code for response in rejected] == [429, 429]
-        body = request("threads.custom_action", thread_id=thread, action=FOLLOW)
-        response = await user.chatkit.http.post("/chatkit", json=body)
-        assert '"type":"error"' in response.text.replace('": "', '":"')
+        assert [response.status_code for response in rejected] == [429] * 3
         assert len(stored.runs(user.name)) == 1
         leave.set()
 
