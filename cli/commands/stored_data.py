@@ -136,9 +136,9 @@ def run_program(
                     process.stdin.close()
             except (BrokenPipeError, CliError) as error:  # if the process has ended, it says why
                 failure = error
-                process.kill()
+                _kill(process)
             except BaseException:
-                process.kill()
+                _kill(process)
                 raise
         messages.seek(0)
         text = _explain(messages.read().decode(errors="replace").strip())
@@ -148,6 +148,13 @@ def run_program(
             raise CliError(f"{text or f'{command[0]} ended with exit code {process.returncode}.'} {advice}")
         if text:
             terminal.notice(text)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    if process.stdin:
+        with contextlib.suppress(BrokenPipeError):  # what was not sent yet
+            process.stdin.close()
 
 
 def _explain(text: str) -> str:
