@@ -3,8 +3,7 @@
 import asyncio
 import math
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 
 Release = Callable[[], None]
 """Ends a hold; further calls do nothing."""
@@ -31,15 +30,6 @@ class SimultaneousLimit:
             raise ShareExceeded
         self._held[user_id] = self._held.get(user_id, 0) + 1
         return _create_release(lambda: self._give_back(user_id))
-
-    @contextmanager
-    def hold(self, user_id: str) -> Iterator[Release]:
-        """Counts one more for the user until the block ends, or until `Release` is called in it."""
-        release = self.take(user_id)
-        try:
-            yield release
-        finally:
-            release()
 
     def allows(self, user_id: str) -> bool:
         return self._most is None or self._held.get(user_id, 0) < self._most
@@ -87,15 +77,6 @@ class FairQueue:
             return caller.result()
         self._leave(user_id, caller)
         raise QueueTimeout if self._shares.allows(user_id) else ShareExceeded
-
-    @asynccontextmanager
-    async def hold(self, user_id: str) -> AsyncIterator[Release]:
-        """Holds a place until the block ends, or until `Release` is called in it. Raises as `take` does."""
-        release = await self.take(user_id)
-        try:
-            yield release
-        finally:
-            release()
 
     def _let_in(self, user_id: str) -> Release:
         self._free -= 1

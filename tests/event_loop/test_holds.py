@@ -39,7 +39,7 @@ async def clients(system: System) -> AsyncIterator[Clients]:
         ScriptedModel(system.model.url) as model,
     ):
         clients = Clients(backend, mcp, model, system)
-        if not system.ids:  # XXX
+        if not system.ids:  # for the first of these tests, as the clients belong to its event loop
             await seed(clients)
         yield clients
 

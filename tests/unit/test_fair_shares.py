@@ -3,10 +3,12 @@
 import asyncio
 import random
 import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
-from common.fair_shares import FairQueue, QueueTimeout, ShareExceeded, SimultaneousLimit
+from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded, SimultaneousLimit
 from tests.waiting import until
 
 
@@ -14,6 +16,24 @@ def create_queue(
     places: int, share: int | None = None, *, most_waiting: int = 100, timeout_seconds: float = 60
 ) -> FairQueue:
     return FairQueue(places, share, most_waiting=most_waiting, timeout_seconds=timeout_seconds)
+
+
+@asynccontextmanager
+async def hold(queue: FairQueue, user_id: str) -> AsyncIterator[Release]:
+    release = await queue.take(user_id)
+    try:
+        yield release
+    finally:
+        release()
+
+
+@contextmanager
+def hold_at_once(limit: SimultaneousLimit, user_id: str) -> Iterator[Release]:
+    release = limit.take(user_id)
+    try:
+        yield release
+    finally:
+        release()
 
 
 class Callers:
@@ -31,7 +51,7 @@ class Callers:
         return tasks
 
     async def _hold(self, user_id: str) -> None:
-        async with self._queue.hold(user_id):
+        async with hold(self._queue, user_id):
             self.served.append(user_id)
             self.inside.append((user_id, leaves := asyncio.Event()))
             await leaves.wait()
@@ -76,10 +96,10 @@ async def test_only_the_user_who_holds_the_places_is_to_blame_for_a_timeout(
     held_by: str, error: type[Exception]
 ) -> None:
     queue = create_queue(1, 1, timeout_seconds=0.02)
-    async with queue.hold(held_by):
+    async with hold(queue, held_by):
         with pytest.raises(error):
             await queue.take("eve")
-    async with queue.hold("eve"):  # who gave up waiting is not let in later
+    async with hold(queue, "eve"):  # who gave up waiting is not let in later
         pass
 
 
@@ -95,7 +115,7 @@ async def test_more_waiting_callers_of_a_user_are_rejected_at_once() -> None:
 
 async def test_a_place_can_be_given_back_early_and_only_once() -> None:
     queue = create_queue(1)
-    async with queue.hold("ada") as release:
+    async with hold(queue, "ada") as release:
         release()
         release()
         callers = Callers(queue)
@@ -107,12 +127,12 @@ async def test_cancelled_callers_take_no_place_with_them() -> None:
     random_numbers = random.Random(53)
     queue = create_queue(3, 2)
 
-    async def hold(user_id: str) -> None:
-        async with queue.hold(user_id):
+    async def come_in(user_id: str) -> None:
+        async with hold(queue, user_id):
             await asyncio.sleep(random_numbers.random() * 0.001)
 
     for _ in range(100):
-        tasks = [asyncio.create_task(hold(random_numbers.choice("abc"))) for _ in range(12)]
+        tasks = [asyncio.create_task(come_in(random_numbers.choice("abc"))) for _ in range(12)]
         for task in tasks:
             if random_numbers.random() < 0.5:
                 await asyncio.sleep(random_numbers.random() * 0.0005)
@@ -140,7 +160,7 @@ async def test_nothing_is_stored_of_users_who_are_gone() -> None:
         """Returns the memory in use after some users, whose names are long, have come and gone."""
         for n in range(count):
             name = f"user{n}" * 1_000
-            async with queue.hold(name):
+            async with hold(queue, name):
                 with pytest.raises(ShareExceeded):
                     await queue.take(name)
         return tracemalloc.get_traced_memory()[0]
@@ -155,12 +175,12 @@ async def test_nothing_is_stored_of_users_who_are_gone() -> None:
 
 def test_a_limit_rejects_what_one_user_has_beyond_it() -> None:
     limit = SimultaneousLimit(2)
-    with limit.hold("eve"), limit.hold("eve") as release:
-        with pytest.raises(ShareExceeded), limit.hold("eve"):
+    with hold_at_once(limit, "eve"), hold_at_once(limit, "eve") as release:
+        with pytest.raises(ShareExceeded), hold_at_once(limit, "eve"):
             pass
-        with limit.hold("ada"):
+        with hold_at_once(limit, "ada"):
             release()
-        with limit.hold("eve"):
+        with hold_at_once(limit, "eve"):
             assert not limit.allows("eve")
 
 
