@@ -99,9 +99,11 @@ class Unread:
     """Words about time without a meaning for a task, or with several."""
 
     is_quiet: bool = False
-    """Whether they are reported only if the text has no date."""
+    """Whether they are reported only at the end of a text without a date."""
     is_loose: bool = False
     """Whether they may be a name or a number, so that a date next to them remains valid."""
+    is_silent: bool = False
+    """Whether they are never reported, because nobody means them as the date of a task: "yesterday", "monday's"."""
     reason: str = ""
     """The weekday of a date, if the text names another one."""
 

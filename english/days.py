@@ -2,6 +2,7 @@
 
 import re
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, timedelta
 from datetime import time as clock_time
 
@@ -44,7 +45,8 @@ _WORD_NUMBERS = (
 _ORDINAL = rf"(?:(?:20|30) (?:- )?(?:{'|'.join(_WORD_NUMBERS[:9])})|{'|'.join(_WORD_NUMBERS)}|thirtieth)"
 _DAY_MONTH = rf"(?:the )?(?:{_NUMBER}|(?P<word>{_ORDINAL}) of) (?P<month>{MONTH})(?: \.)?{_YEAR}"
 _MONTH_DAY = rf"(?P<month>{MONTH})(?: \.)? (?:the )?(?:(?P<day>\d\d?)(?: ?{TH})?|(?P<word>{_ORDINAL})){_YEAR}"
-_FRACTIONS = frozenset(["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "1/8", "24/7", "7/11", "9/11", "50/50"])
+_FRACTIONS = frozenset(["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "1/8", "7/11", "9/11"])
+_IDIOMS = frozenset(["24/7", "50/50"])
 _END_OF_DAY = "(?:(?:the )?end of (?:the )?day|eod|cob|(?:close|end) of business)"
 _BY_END_OF_DAY = f"(?:{_END_OF_DAY}(?: on)? )?"
 _TO = "(?:-|to|until)"
@@ -150,8 +152,8 @@ def _read_iso(clock: Clock, match: re.Match[str]) -> Meaning:
 def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
     """Reads a day and month that exist and are not ambiguous."""
     year = match.groupdict().get("year")
-    if match[0] in _FRACTIONS:
-        return _LOOSE
+    if match[0] in _FRACTIONS | _IDIOMS:
+        return replace(_LOOSE, is_silent=match[0] in _IDIOMS)
     order = "day-first" if match["mark"] == "." else clock.order
     pair = _order_day_and_month(int(match["first"]), int(match["second"]), order)
     if pair is None or pair[1] > 12:
@@ -288,13 +290,13 @@ _WORKDAYS = "(?:(?:business|working|work) day|workdays?|weekdays?)"
 _LOOSE = Unread(is_quiet=True, is_loose=True)
 NOT_DAYS = (
     *list_unread(
-        rf"(?:{_FULL}|today|tomorrow)'s|(?:{_FULL})s",
+        rf"(?:{_FULL})s",
         rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})",
         rf"(?:{_NAMED}|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])",
         rf"(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})",
         rf"\d\d? (?:{_NAMED}) (?:{_PARTS})|(?:{_NAMED}|this) (?:{_PARTS}) \d\d?(?=$| [,.;)!?])",
         r"(?:the )?(?:day|week|month|night|evening|morning|weekend) (?:before|after) \w+(?: \w+day)?",
-        rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday|overmorrow",
+        "overmorrow",
         "this (?:week|month|year|quarter)|next quarter|(?:week|month) after next",
         rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))",
         rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?",
@@ -303,9 +305,15 @@ NOT_DAYS = (
         r"or (?:on )?(?:the )?(?:(?:day|week|month|weekend) after|(?:next|following) (?:day|week))(?! \w)",
         rf"in \d+ (?:{_FULL})s|\d+ (?:{_FULL})s (?:from now|ago)",
         rf"(?:on|by|before|until|over|after) {_MOVABLE_HOLIDAYS}",
-        rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|ago|prior)",
-        rf"fortnight (?:on )?(?:{_NAMED})",
+        rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|prior)",
+        rf"(?:a )?fortnight (?:on )?(?:{_NAMED})",
         rf"\d\d? (?:or|and) \d\d?(?: of)? (?:{MONTH})",
+    ),
+    *list_unread(
+        rf"(?:{_FULL}|today|tomorrow)'s",
+        rf"(?:last|past|previous) (?:{WEEKDAY}|week|month|year|night|weekend)|yesterday",
+        rf"(?:in )?\d+ (?:{UNIT}|hour|minute) ago",
+        meaning=Unread(is_silent=True),
     ),
     *list_unread(
         rf"(?:on|by|before|until) the (?!first of ){_ORDINAL}(?: of the month)?(?=$| (?:at|[,.;)!?])(?: |$))",

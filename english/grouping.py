@@ -18,6 +18,8 @@ PREPOSITIONS = word_set(
     "unless since during regarding re and then but or as"
 )
 _SEPARATORS = word_set(", ; : . ! ? ( ) [ ] - & /")
+MARKS = frozenset(".,;:!\u2026-")
+"""Characters of words that say nothing: "!!" or "..."."""
 _JOINTS = word_set(", ( ) - at on and &")  # between parts of one date
 _BEFORE_FIRST_DATE = word_set("on by at due for starting")
 _BEFORE_LAST_DATE = _BEFORE_FIRST_DATE | word_set("and or until before from")
@@ -28,6 +30,13 @@ _UNFINISHED = word_set(
     "about after at before from in into near of over since to than versus vs with without like called named a an the "
     "my our your his her their this that these those last next black good every each no not happy bloody super cyber "
     "ash palm easter blue ruby fat shrove some more enough but except between"
+)
+# Of these, what a user may have written before the date of a task.
+_BOUNDS = word_set("about after at before but except from since than")
+# "5/6" after one of these words counts something.
+_COUNTED = word_set(
+    "chapter chapters class classes episode episodes exercise exercises grade grades lesson lessons level levels page "
+    "pages part parts question questions section sections step steps unit units volume volumes"
 )
 _MONEY_WORDS = word_set(
     "pay owe owes cost costs transfer spend price charge refund lend donate invoice \u20ac $ \u00a3 eur usd gbp"
@@ -94,7 +103,7 @@ class Edges:
 
 
 def _is_joint(key: str) -> bool:
-    return key in _SEPARATORS or key in _POLITE_WORDS
+    return key in _SEPARATORS or key in _POLITE_WORDS or MARKS.issuperset(key)
 
 
 def find_atoms(words: Words, clock: Clock) -> list[Atom]:
@@ -106,11 +115,18 @@ def find_atoms(words: Words, clock: Clock) -> list[Atom]:
         if match is None:
             at += 1
             continue
-        end = words.index_at(match[0])
-        atoms.append(Atom(at, end, match[1]))
-        at = end
+        atom = Atom(at, words.index_at(match[0]), match[1])
+        if not _is_mark(words, atom) or words.stand_alone(atom.first, atom.end):
+            atoms.append(atom)
+        at = atom.end
     repeats = any(isinstance(atom.meaning, Repeat) for atom in atoms)
     return [atom for atom in atoms if repeats or not isinstance(atom.meaning, End)]
+
+
+def _is_mark(words: Words, atom: Atom) -> bool:
+    """Returns whether an atom is a label or priority as "#home", "!high" or "p1", which is no part of a longer word."""
+    key = words.key(atom.first)
+    return isinstance(atom.meaning, Tag) and (key[0] in "!#@" or key in ("p1", "p2", "p3", "p4"))
 
 
 def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
@@ -183,8 +199,31 @@ def choose_dates(words: Words, groups: Sequence[Group], edges: Edges) -> list[Gr
 
 
 def is_date(words: Words, group: Group, edges: Edges) -> bool:
-    if group.has(Unread):
-        return False
+    return not group.has(Unread) and _can_be_date(words, group) and _is_placed_as_date(words, group, edges)
+
+
+def list_intended(words: Words, groups: Sequence[Group], edges: Edges) -> list[Group]:
+    """Returns the groups that are where a date of the task would be, also those that are not understood."""
+    clauses = _list_words_in_clauses(words)
+    intended = [group for group in groups if group.first not in clauses and _is_intended(words, group, edges)]
+    # A time that is not taken because of a day elsewhere is reported with that day.
+    is_blocked = any(is_date(words, group, edges) for group in intended)
+    return [group for group in groups if group in intended or (is_blocked and group.names_day)]
+
+
+def is_intended_alone(words: Words, atom: Atom, edges: Edges) -> bool:
+    """Returns whether a month or number at the end of a text is meant as a date: "holiday june", not "call June"."""
+    before = words.key(atom.first - 1)
+    is_object = before in VERBS and words.key(atom.first) not in PREPOSITIONS
+    return edges.reach_on_from(atom.end) and not is_object and before not in _UNFINISHED | _COUNTED
+
+
+def _is_intended(words: Words, group: Group, edges: Edges) -> bool:
+    is_bound = words.key(group.first - 1) in _BOUNDS and edges.reach_on_from(group.end)
+    return is_bound or _is_placed_as_date(words, group, edges)
+
+
+def _can_be_date(words: Words, group: Group) -> bool:
     if all(isinstance(each, PartOfDay | End | Time) and getattr(each, "is_doubtful", True) for each in group.meanings):
         return False
     if not group.is_prepositional and group.has(Day, "needs_preposition"):
@@ -192,13 +231,16 @@ def is_date(words: Words, group: Group, edges: Edges) -> bool:
     if not group.has(Time) and group.has(Repeat, "needs_time"):
         return False
     is_number = words.key(group.first) == "by" and group.has(Time, "is_bare")
-    if is_number and any(word.key in _AMOUNT_VERBS for word in words.words):
-        return False  # "reduce it by 5"
+    return not (is_number and any(word.key in _AMOUNT_VERBS for word in words.words))  # "reduce it by 5"
+
+
+def _is_placed_as_date(words: Words, group: Group, edges: Edges) -> bool:
     before, after = words.key(group.first - 1), words.key(group.end)
     is_short = group.has(Day, "is_short") and len(group.atoms) == 1 and not group.is_prepositional
     if (
         before in _UNFINISHED
         or after.startswith("'")
+        or (before in _COUNTED and "/" in words.key(group.first))
         or (
             after == "-"
             and words.raw(group.end + 1).isalpha()
@@ -211,7 +253,7 @@ def is_date(words: Words, group: Group, edges: Edges) -> bool:
     if edges.reach_on_from(group.end):
         return not (is_short and (before in _NOT_SUN or (words.raw(group.first).istitle() and before in VERBS)))
     if edges.reach_back_from(group.first):
-        return _can_begin_text(group, after)
+        return _can_begin_text(words, group, after)
     if after in PREPOSITIONS or after in _SEPARATORS or after in _POLITE_WORDS:
         return not is_short
     return group.is_sure or (group.is_prepositional and after in VERBS)
@@ -228,17 +270,16 @@ def _list_words_in_clauses(words: Words) -> set[int]:
     return inside
 
 
-def _can_begin_text(group: Group, after: str) -> bool:
+def _can_begin_text(words: Words, group: Group, after: str) -> bool:
     if after in _SEPARATORS:
         return True
     if after in _TITLE_WORDS:
         return False
-    if group.has(Repeat) and group.end - group.first == 1:
+    if group.has((Repeat, Unread)) and group.end - group.first == 1 and words.key(group.first).isalpha():
         return False  # "daily" in "daily standup"
     return (after in VERBS and after != "be") or group.is_prepositional or group.is_sure or group.has((Time, Repeat))
 
 
 def is_edge_tag(words: Words, atom: Atom, edges: Edges) -> bool:
     at_start = edges.reach_back_from(atom.first)
-    is_mark = words.key(atom.first)[0] in "!#@" or words.key(atom.first) in ("p1", "p2", "p3", "p4")
-    return edges.reach_on_from(atom.end) or (at_start and (is_mark or words.key(atom.end) in _SEPARATORS))
+    return edges.reach_on_from(atom.end) or (at_start and (_is_mark(words, atom) or words.key(atom.end) in _SEPARATORS))

@@ -5,12 +5,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from datetime import time as clock_time
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 from english.atoms import Atom, Clock, DateOrder, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread
 from english.calendar import add_days, add_units
-from english.grouping import Edges, Group, choose_dates, find_atoms, group_atoms, is_edge_tag
+from english.grouping import (
+    MARKS,
+    Edges,
+    Group,
+    choose_dates,
+    find_atoms,
+    group_atoms,
+    is_edge_tag,
+    is_intended_alone,
+    list_intended,
+)
 from english.times import PARTS
 from english.words import WEEKDAYS, Words, split_words, word_set
 
@@ -20,7 +30,7 @@ _EVENING_WORDS = word_set(
     "evening table restaurant reservation opera musical nightclub disco"
 )
 _MORNING_WORDS = word_set("wake breakfast sunrise alarm")
-_SEPARATORS = (",", ";", "-", "\u2013", "&")
+_SEPARATORS = (",", ";", "-", "\u2013", "\u2014", "&")
 _LATE = ("afternoon", "evening", "night", "tonight")
 
 
@@ -74,11 +84,11 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
     edges = Edges(words, wide)
     when, used = _combine(words, choose_dates(words, groups, edges), clock)
     tags = [atom for atom in tags if is_edge_tag(words, atom, edges)]
+    unread = list(_list_not_understood(words, groups, atoms if dates else [], used, edges))
     title = _render_title(words, [atom for atom in (*used, *tags) if not getattr(atom.meaning, "is_range", False)])
     if not title.strip("\"'` "):
         when, used, tags, title = None, [], [], text.strip()
-    spans = [_create_span(words, atom) for atom in (*used, *tags)]
-    spans += _list_not_understood(words, groups, atoms if dates else [], used, has_date=when is not None)
+    spans = [*(_create_span(words, atom) for atom in (*used, *tags)), *unread]
     levels = [atom.meaning.level for atom in tags if isinstance(atom.meaning, Tag) and atom.meaning.kind == "priority"]
     labels = [words.raw(atom.end - 1).lstrip("#@") for atom in tags if atom.meaning == Tag("label")]
     return ParsedTask(
@@ -212,15 +222,13 @@ def _render_title(words: Words, removed: Sequence[Atom]) -> str:
     if not removed_words:
         return words.text.strip()
     _remove_separators(words, removed_words)
-    rest = range(max(removed_words) + 1, len(words.words))
-    if all(set(words.raw(at)) <= set(".,;!") for at in rest):
-        removed_words.update(rest)
+    _remove_marks(words, removed_words)
     runs = [
         list(run) for is_kept, run in groupby(range(len(words.words)), lambda at: at not in removed_words) if is_kept
     ]
     pieces = [words.text[words.words[run[0]].start : words.words[run[-1]].end] for run in runs]
     title = re.sub(r" ([,;:.!?)])(?= |$)", r"\1", " ".join(" ".join(pieces).split()))
-    return title.strip(" ,;:-(\u2013")
+    return title.strip(" ,;:-(\u2013\u2014")
 
 
 def _remove_separators(words: Words, removed_words: set[int]) -> None:
@@ -242,14 +250,24 @@ def _remove_separators(words: Words, removed_words: set[int]) -> None:
             removed_words.update((opening, closing))
 
 
+def _remove_marks(words: Words, removed_words: set[int]) -> None:
+    """Removes marks between removed words, and between one of them and an end of the text."""
+    ends = [-1, *sorted(removed_words), len(words.words)]
+    for before, after in pairwise(ends):
+        between = range(before + 1, after)
+        if all(MARKS.issuperset(words.raw(at)) for at in between):
+            removed_words.update(between)
+
+
 def _list_not_understood(
-    words: Words, groups: Sequence[Group], atoms: Sequence[Atom], used: Sequence[Atom], *, has_date: bool
+    words: Words, groups: Sequence[Group], atoms: Sequence[Atom], used: Sequence[Atom], edges: Edges
 ) -> Iterator[Span]:
+    """Yields what was clearly meant as a date, because a title may have words about time, too."""
     chosen = {at for atom in used for at in range(atom.first, atom.end)}
-    for group in groups:
+    for group in list_intended(words, groups, edges):
         rest = [atom for atom in group.atoms if not chosen.intersection(range(atom.first, atom.end))]
         is_part_of_day = any(isinstance(atom.meaning, PartOfDay) for atom in rest) and len(rest) > 1
-        if not is_part_of_day and not any(_is_reported(words, atom, has_date=has_date) for atom in rest):
+        if not is_part_of_day and not any(_is_reported(words, atom, edges, has_date=bool(used)) for atom in rest):
             continue
         reason = next((atom.meaning.reason for atom in rest if isinstance(atom.meaning, Unread)), "")
         for is_unused, run in groupby(range(rest[0].first, rest[-1].end), lambda at: at not in chosen):
@@ -257,18 +275,21 @@ def _list_not_understood(
             if is_unused:
                 yield _create_span(words, Atom(first, first + len(others) + 1, Unread(reason=reason)))
     for atom in atoms:
-        if isinstance(atom.meaning, Unread) and atom.meaning.is_loose and not has_date:
+        is_loose = isinstance(atom.meaning, Unread) and atom.meaning.is_loose and not atom.meaning.is_silent
+        if is_loose and not used and is_intended_alone(words, atom, edges):
             yield _create_span(words, atom)
 
 
-def _is_reported(words: Words, atom: Atom, *, has_date: bool) -> bool:
+def _is_reported(words: Words, atom: Atom, edges: Edges, *, has_date: bool) -> bool:
     match atom.meaning:
-        case Time(is_bare=True, is_exact=False) | Day(is_short=True):
+        case Time(is_bare=True, is_exact=False) | Day(is_short=True) | Unread(is_silent=True):
+            return False
+        case Day(needs_preposition=True) | Time(is_doubtful=True):
             return False
         case PartOfDay() | End():
             return words.key(atom.first) == "in"
-        case Day(needs_preposition=True) | Time(is_doubtful=True) | Unread(is_quiet=True):
-            return not has_date
+        case Unread(is_quiet=True):
+            return not has_date and is_intended_alone(words, atom, edges)
         case _:
             return not any(word.is_corrected for word in words.words[atom.first : atom.end])
 

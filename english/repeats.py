@@ -23,7 +23,7 @@ from english.atoms import (
     rule,
 )
 from english.calendar import add_days, find_day_of_month, find_day_of_year, find_nth_weekday, find_period
-from english.words import WEEKDAYS
+from english.words import VERBS, WEEKDAYS, word_set
 
 _EVERY = "(?:every|each|every single)"
 _UNITS = {
@@ -43,7 +43,16 @@ _LIST = rf"{_DAYS}(?:{_AND}{_DAYS})*"
 _SEVERAL = rf"{_DAYS}(?:{_AND}{_DAYS})+"
 _NUMBER = rf"\d\d? ?{TH}"
 _NUMBERS = rf"{_NUMBER}(?:{_AND}(?:the )?{_NUMBER})*"
+# Without "th" it is a day only where the text, a separator, or another word about time follows.
+_PLAIN = rf"\d\d?(?: ?{TH})?"
+_PLAINS = rf"(?:the )?(?:day )?{_PLAIN}(?:(?: ?(?:, and|, &|,|and|&) ?)(?:the )?{_PLAIN})*"
+_FOLLOWING = "|".join(VERBS | word_set("and at by for from in p1 p2 p3 p4 please pls plz starting until with"))
+_AFTER_PLAIN = rf"(?=$| (?:[,;.:!?()#@-]|\d|(?:{_FOLLOWING})(?: |$)))"
 _OF_MONTH = "(?: of (?:the|each|every) month)"
+_MONTHLY = (
+    rf"(?:(?:once (?:a|per) |{_EVERY} (?:(?P<count>other|second|2nd|{COUNT}) )?)(?P<unit>month|quarter)"
+    "|(?P<adverb>monthly|quarterly))"
+)
 _DATE = (
     rf"(?:(?:the )?(?P<day>\d\d?)(?: ?{TH})?(?: of)? (?P<month>{MONTH})"
     rf"|(?P<other_month>{MONTH}) (?:the )?(?P<other_day>\d\d?)(?: ?{TH})?)"
@@ -60,11 +69,14 @@ def _render_rule(freq: str, interval: int = 1, by: str = "") -> str:
 
 
 def _read_interval(clock: Clock, match: re.Match[str]) -> Meaning:
-    count = match["count"]
-    interval = 2 if count in ("other", "second", "2nd") else parse_count(count or "1")
+    interval = _parse_interval(match["count"] or "1")
     freq, times = _UNITS[match["unit"] or _ADVERBS[match["adverb"]]]
     done = ";FROM=DONE" if match["after"] else ""
     return Repeat(_render_rule(freq, interval * times) + done, lambda start: start) if interval else Unread()
+
+
+def _parse_interval(count: str) -> int:
+    return 2 if count in ("second", "2nd") else parse_count(count)
 
 
 def _create_weekly(weekdays: set[int], interval: int = 1) -> Meaning:
@@ -100,9 +112,11 @@ def _read_month_days(clock: Clock, match: re.Match[str]) -> Meaning:
     def first(start: date) -> date | None:
         return min(filter(None, (find_day_of_month(start, day) for day in days)), default=None)
 
-    count = match.groupdict().get("count")
+    groups = match.groupdict(default="")
+    unit = groups.get("unit") or _ADVERBS.get(groups.get("adverb", ""), "month")
+    interval = _parse_interval(groups.get("count") or "1") * _UNITS[unit][1]
     by = f"BYMONTHDAY={','.join(map(str, days))}" if len(days) > 1 else ""
-    return Repeat(_render_rule("MONTHLY", parse_count(count or "1"), by), first)
+    return Repeat(_render_rule("MONTHLY", interval, by), first) if interval else Unread()
 
 
 def _read_year_day(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -163,14 +177,13 @@ REPEATS: tuple[Rule, ...] = (
         _read_weekdays,
     ),
     rule(rf"(?:{_EVERY} |on )weekends?|weekends", lambda clock, match: _create_weekly({5, 6})),
-    rule(
-        rf"(?:{_EVERY} month|monthly|{_EVERY} (?P<count>{COUNT}) month) on (?:the )?(?P<numbers>{_NUMBERS})",
-        _read_month_days,
-    ),
+    rule(rf"{_MONTHLY} on (?:the )?(?P<numbers>{_NUMBERS})", _read_month_days),
+    rule(rf"{_MONTHLY} on (?P<numbers>{_PLAINS}){_AFTER_PLAIN}", _read_month_days),
     rule(
         rf"(?:on )?(?:the )?(?P<numbers>{_NUMBERS})(?: day)? (?:of (?:each|every) month|{_EVERY} month|monthly)",
         _read_month_days,
     ),
+    rule(rf"on (?P<numbers>{_PLAINS}) (?:of (?:each|every) month|{_EVERY} month|monthly)", _read_month_days),
     rule(rf"(?:on )?(?:the )?(?P<numbers>{_NUMBER}(?:{_AND}(?:the )?{_NUMBER})+) of the month", _read_month_days),
     rule(rf"{_EVERY} (?P<numbers>{_NUMBERS}){_OF_MONTH}?", _read_month_days),
     rule(
@@ -178,7 +191,7 @@ REPEATS: tuple[Rule, ...] = (
         lambda clock, match: Repeat(_render_rule("MONTHLY"), lambda start: find_day_of_month(start, 1)),
     ),
     rule(rf"(?:(?:{_EVERY} year|yearly|annually)(?: on)?|{_EVERY}) {_DATE}", _read_year_day),
-    rule(rf"{_DATE} (?:{_EVERY} year|yearly|annually)", _read_year_day),
+    rule(rf"(?:on )?{_DATE} (?:{_EVERY} year|yearly|annually)", _read_year_day),
     rule(rf"(?P<every>{_EVERY}) (?P<nth>{_ORDINAL}) (?P<weekday>{WEEKDAY})(?P<of>{_OF_MONTH})?", _read_nth_weekday),
     rule(
         rf"(?P<every>)(?:on )?(?:the )?(?P<nth>{_ORDINAL}) (?P<weekday>{WEEKDAY}) "

@@ -35,7 +35,7 @@ def _read_four_digits(clock: Clock, match: re.Match[str]) -> Meaning:
 
 def _need_day(meaning: Meaning) -> Meaning:
     """A number with a dot may be a price or a version; it is a time only next to a day."""
-    return replace(meaning, is_doubtful=True) if isinstance(meaning, Time) else Unread(is_quiet=True, is_loose=True)
+    return replace(meaning, is_doubtful=True) if isinstance(meaning, Time) else Unread(is_silent=True, is_loose=True)
 
 
 def _read_spoken(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -100,7 +100,7 @@ TIMES: tuple[Rule, ...] = (
 NOT_TIMES = list_unread(
     rf"{_ABOUT}{_CLOCK} ?(?:am|pm)? {_ZONES}",
     r"at \d\d?(?:(?: ,| and| , and| &) \d\d?)+(?: ?(?:am|pm))?",
-    f"{_ABOUT}midnight",
+    "(?:at|by|around|before|about) midnight",
     r"(?:at |around |by )?half (?:\d\d?)",
     r"(?:after|past|since|until) \d\d?(?:[:.]\d\d)? ?(?:am|pm)|(?:after|past|since|until) \d\d?:\d\d|after noon",
     r"(?:at )?\d\d?(?:[:.]\d\d)? ?(?:am|pm)? or \d\d?(?:[:.]\d\d)? ?(?:am|pm)",
@@ -108,4 +108,4 @@ NOT_TIMES = list_unread(
     r"\d\d? in the (?:morning|afternoon|evening)",  # an hour, or how many
     r"within the hour|(?:by|before|after) lunch|end of play",
     r"first thing in the morning|(?:at |around |about )?\d\d?ish",
-)
+) + list_unread("midnight", meaning=Unread(is_quiet=True))

@@ -64,6 +64,7 @@ _MIN_LETTERS = 5  # of a name in which one wrong letter is accepted
 _NAMES = tuple(name for name in (*WEEKDAYS, *MONTHS, "tomorrow") if len(name) >= _MIN_LETTERS)
 _SUFFIX = r"(?:[ap]\.m\.?|[ap]m|st|nd|rd|th|hrs?|h|mins?|minutes?|hours?|days?|d|wks?|weeks?|w|months?"
 _SUFFIX += r"|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?![^\W_])"
+_MARKS_AND_SPACE = re.compile(r"[.,;:!?\u2026)\]-]*(?!\S)")
 _TOKEN = re.compile(
     r"(?P<opaque>(?<!\w)(?P<mark>[\"'`\u201c])(?! )[^\"`\u201c\u201d\n]{1,300}?(?<! )(?:(?P=mark)|\u201d)(?!\w)"
     r"|\w{1,30}+://\S+|[\w.+-]{1,64}+@[\w-]+\.\S+|[^\W\d_][\w-]{0,62}\.[a-z]{2,}(?:/\S*)?(?![\w.]))"
@@ -72,7 +73,7 @@ _TOKEN = re.compile(
     r"|\d\d?[:.]\d\d(?![\d:])|\d+[.,]\d+|\d\d?h\d\d(?!\w)|(?:1[3-9]|2[0-3])h(?!\w)|\d\d?(?:st|nd|rd|th)(?!\w)|\d+(?="
     + _SUFFIX
     + r")|\d[^\W_]*"
-    r"|(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)(?=\d\d?(?!\w))|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|[#@+][^\W\d_][\w-]*|![\w!]*"
+    r"|(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)(?=\d\d?(?!\w))|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|(?:#+|@+|\+)[^\W\d_][\w-]*|![\w!]*"
     r"|[^\W\d_]+-(?:about|after|around|at|by|for|in|on|over|to)(?![\w-])"  # "check-in tomorrow" is no "in tomorrow"
     r"|[^\W\d_][^\W_]*(?:['\u2019][^\W_]+)*|\S)",
     re.IGNORECASE,
@@ -109,6 +110,12 @@ class Words:
 
     def key(self, index: int) -> str:
         return self.words[index].key if 0 <= index < len(self.words) else ""
+
+    def stand_alone(self, first: int, end: int) -> bool:
+        """Returns whether white space or an end of the text is around some words, or marks are between it and them."""
+        start = self.words[first].start
+        is_begun = start == 0 or self.text[start - 1].isspace()
+        return is_begun and _MARKS_AND_SPACE.match(self.text, self.words[end - 1].end) is not None
 
     def raw(self, index: int) -> str:
         return self.words[index].raw if 0 <= index < len(self.words) else ""

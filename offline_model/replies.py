@@ -9,7 +9,7 @@ from offline_model.language.words import is_foreign, may_be_task
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
 NO_REMINDERS = 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.'
 AGENT_WORK = '"write a shopping list for pancakes to shopping.md" or "count the words of notes.txt"'
-USE_A_MODEL = "set `CEREBRAS_API_KEY`, or `LLM_PROVIDER` and the key of that provider, and restart."
+USE_A_MODEL = "give this server a `CEREBRAS_API_KEY`, or an `LLM_PROVIDER` and its key, and restart it."
 NEEDS_MODEL = (
     f"An agent needs a real model for this task, so I did nothing. To use one, {USE_A_MODEL} Without one, an agent can "
     f"only do tasks such as {AGENT_WORK}."

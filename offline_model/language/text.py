@@ -7,10 +7,12 @@ checked by SLOTS in `slots.py`.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import accumulate
 
 from english import DateOrder
 from offline_model.language.words import RULES
@@ -25,6 +27,7 @@ _STRAIGHT = dict.fromkeys(map(ord, "\u201c\u201d\u201e\u00ab\u00bb"), '"') | {0x
 _SYMBOL = re.compile(r"<[^>]*>|\{[^}]*\}|[()\[\]|]|[^\s()\[\]|]+")
 _BRACKETS = {"(": "(?:", ")": ")", "[": "(?:", "]": ")?", "|": "|", "...": "(?:.* )?"}
 _MAX_MATCHES = 8
+_MAX_AHEAD = 300  # characters, so that what is tried at each word takes time in proportion to the text
 JOINT = re.compile(r"([\n;]|,(?!\d)(?: and\b| plus\b)?|\b(?:and|plus)\b(?: (?:then|also)\b)?|& )", re.IGNORECASE)
 """What joins the items of a list."""
 
@@ -64,6 +67,15 @@ class Text:
     def line(self) -> str:
         return "".join(f"{key} " for key in self.keys)
 
+    @cached_property
+    def offsets(self) -> list[int]:
+        """Where each word begins in `line`, and its end."""
+        return list(accumulate((len(key) + 1 for key in self.keys), initial=0))
+
+    def count_words(self, end: int) -> int:
+        """Returns how many words of `line` end before this place."""
+        return bisect_right(self.offsets, end) - 1
+
     def __bool__(self) -> bool:
         return bool(self.keys or self.raw.strip(" \n,.:;&-*\u2022\u2013"))
 
@@ -77,7 +89,7 @@ class Text:
         return self.raw[self._words[at - 1].end() : self._words[at].start()]
 
     def span(self, start: int, end: int) -> "Text":
-        return self.part(self.line.count(" ", 0, start), self.line.count(" ", 0, end))
+        return self.part(self.count_words(start), self.count_words(end))
 
     def replace_raw(self, raw: str) -> "Text":
         return replace(self, raw=raw.strip())
@@ -117,11 +129,13 @@ class Template:
             line = line[:end] + "\0" * (start - end) + line[start:]
 
     def starts(self, text: Text, first: int) -> bool:
-        return self._whole.match(text.line, sum(len(key) + 1 for key in text.keys[:first])) is not None
+        """Whether it matches the next words from `first` on, of which it reads `_MAX_AHEAD` characters."""
+        start = text.offsets[first]
+        return self._whole.match(text.line, start, start + _MAX_AHEAD) is not None
 
     def find_all(self, text: Text) -> Iterator[tuple[int, int]]:
         for match in re.finditer(f"(?<![^ ]){self._pattern}", text.line):
-            yield text.line.count(" ", 0, match.start()), text.line.count(" ", 0, match.end())
+            yield text.count_words(match.start()), text.count_words(match.end())
 
     def strip_leading(self, text: Text) -> Text:
         """Removes all matches at the start, but never the whole text."""
@@ -129,7 +143,9 @@ class Template:
         return text.span(match.end(), len(text.line)) if match else text
 
     def strip_trailing(self, text: Text) -> Text:
-        match = re.search(f"(?<= )(?:{self._pattern})+$", text.line)
+        """Removes all matches at the end, in the last `_MAX_AHEAD` characters."""
+        at_end = re.compile(f"(?<= )(?:{self._pattern})+$")
+        match = at_end.search(text.line, max(0, len(text.line) - _MAX_AHEAD))
         return text.span(0, match.start()) if match else text
 
 
