@@ -46,8 +46,15 @@ class FairQueue:
     The other callers wait. Their users are served in turn, and the callers of one user in the order in which they came.
     """
 
-    def __init__(self, places: int | None, share: int | None, *, most_waiting: int, timeout_seconds: float) -> None:
-        """`most_waiting` callers of one user can wait, each for `timeout_seconds`."""
+    def __init__(
+        self,
+        places: int | None,
+        share: int | None,
+        *,
+        most_waiting: int | None = None,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        """`most_waiting` callers of one user can wait, each for `timeout_seconds`; None: any number, and for ever."""
         self._free = math.inf if places is None else places
         self._shares = SimultaneousLimit(share)
         self._most_waiting = most_waiting
@@ -59,9 +66,9 @@ class FairQueue:
         """Waits for a place. Raises `ShareExceeded` if it is the user's own callers who hold or await too much, else
         `QueueTimeout`.
         """
-        if self._free and self._shares.allows(user_id):
-            return self._let_in(user_id)
-        if len(self._waiting.get(user_id, ())) >= self._most_waiting:
+        if release := self.take_at_once(user_id):
+            return release
+        if self._most_waiting is not None and len(self._waiting.get(user_id, ())) >= self._most_waiting:
             raise ShareExceeded
         caller = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(user_id, deque()).append(caller)
@@ -77,6 +84,10 @@ class FairQueue:
             return caller.result()
         self._leave(user_id, caller)
         raise QueueTimeout if self._shares.allows(user_id) else ShareExceeded
+
+    def take_at_once(self, user_id: str) -> Release | None:
+        """Returns None if the user would have to wait."""
+        return self._let_in(user_id) if self._free and self._shares.allows(user_id) else None
 
     def _let_in(self, user_id: str) -> Release:
         self._free -= 1

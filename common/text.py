@@ -7,21 +7,32 @@ from collections.abc import Sequence
 from common.default_ignorable import DEFAULT_IGNORABLE
 
 # The flag of a part of a country is a black flag, three to six tags and an end tag; other tags are invisible text.
-FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
+_FLAG_TAGS = "[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
+FLAG = f"\U0001f3f4{_FLAG_TAGS}"
 # Zero-width joiners and non-joiners join emoji or shape letters: one of them, between two characters beyond ASCII.
 _DRAWN = "[^\\x00-\\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f]"
-_JOINER = f"(?<={_DRAWN})[\u200c\u200d](?={_DRAWN})"
 # A variation selector chooses how the character before it looks, emoji or text, or which form of a sign it is.
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_SELECTOR = f"(?<=[^\\s{_SELECTORS}])[\ufe0e\ufe0f]|(?<=[^\\x00-\\x7f{_SELECTORS}])[{_SELECTORS}]"
 _MARKS = "\u200e\u200f\u061c"
 _IGNORABLE = frozenset(chr(c) for first, last in DEFAULT_IGNORABLE for c in range(first, last + 1))
 # Ranges, as the `re` of Python would compare each character with thousands beyond the Basic Multilingual Plane.
 _IGNORABLE_RANGES = "".join(f"{chr(first)}-{chr(last)}" for first, last in DEFAULT_IGNORABLE)
 _REMOVED = f"\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\x9f\ufff9-\ufffb{_IGNORABLE_RANGES}"
-_INVISIBLE = re.compile(f"({FLAG}|{_JOINER}|{_SELECTOR})|(?![{_MARKS}])[{_REMOVED}]")
-_MAY_BE_INVISIBLE = re.compile(f"[{_REMOVED}](?<![{_MARKS}])")  # is found several times as fast
-_DIRECTION_MARKS = re.compile(f"[{_MARKS}]")  # needed only in text with right-to-left letters
+_MAY_BE_INVISIBLE = re.compile(f"[{_REMOVED}](?<![{_MARKS}])")
+# It begins with one set of characters, as all others are skipped several times as fast then. A group means: keep it.
+_INVISIBLE = re.compile(
+    f"[{_REMOVED}\U0001f3f4]"
+    f"(?:(?<=\U0001f3f4)(?:{_FLAG_TAGS})?()"
+    f"|(?<={_DRAWN}[\u200c\u200d])(?={_DRAWN})()"
+    f"|(?<=[^\\s{_SELECTORS}][\ufe0e\ufe0f])()"
+    f"|(?<=[^\\x00-\\x7f{_SELECTORS}][{_SELECTORS}])()"
+    f"|(?<=[{_MARKS}])()"
+    "|)"
+)
+_DIRECTION_MARKS = re.compile(f"[{_MARKS}]")  # needed only in text of right-to-left scripts
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u061b\u061d-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols that look like nothing
 
 _MAX_MARKS = 30  # on one letter, as in UAX #15, Stream-Safe Text Format: no language needs more
@@ -35,8 +46,8 @@ def remove_invisible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     if _MAY_BE_INVISIBLE.search(text):
-        text = _INVISIBLE.sub(lambda match: match[1] or "", text)
-    if _DIRECTION_MARKS.search(text) and not _has_right_to_left(text):
+        text = _INVISIBLE.sub(lambda match: match[0] if match.lastindex else "", text)
+    if _DIRECTION_MARKS.search(text) and not _RIGHT_TO_LEFT.search(text):
         text = _DIRECTION_MARKS.sub("", text)
     return text
 
@@ -57,10 +68,6 @@ def remove_stacked_marks(text: str) -> str:
         if marks <= _MAX_MARKS:
             result.append(c)
     return "".join(result)
-
-
-def _has_right_to_left(text: str) -> bool:
-    return any(unicodedata.bidirectional(c) in ("R", "AL") and not _DIRECTION_MARKS.match(c) for c in text)
 
 
 def is_visible(text: str) -> bool:

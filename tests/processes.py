@@ -76,6 +76,7 @@ class ServiceProcess(Program):
     def __init__(self, module: str, port_variable: str, log: Path, *arguments: str, **environment: str) -> None:
         super().__init__(log)
         self.module = module
+        self.directory = ROOT
         self._arguments = arguments
         self.port = find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -83,7 +84,7 @@ class ServiceProcess(Program):
         self.environment = {**inherited, **PATIENT_SETTINGS, **environment, port_variable: str(self.port)}
 
     def start(self) -> None:
-        self.launch([sys.executable, "-m", self.module, *self._arguments], cwd=ROOT, env=self.environment)
+        self.launch([sys.executable, "-m", self.module, *self._arguments], cwd=self.directory, env=self.environment)
 
     def wait_until_ready(self, *, path: str = "/ready") -> None:
         self.wait_until(lambda: self._listens and self._answers(path))

@@ -4,7 +4,8 @@ import asyncio
 import hashlib
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, BinaryIO
 
@@ -12,7 +13,7 @@ from fastmcp import FastMCP
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from common.tool_server.errors import CallError, Kind
+from common.tool_server.errors import CallError, Kind, TooManyAtOnce
 from workspace.caller import Workspace, get_request_directory, get_user, hold_lock
 from workspace.errors import DiskFull, FileTooLarge, PathNotFound, UploadsOff, explain_error
 from workspace.files import listing, opening, uploads, writing
@@ -20,7 +21,7 @@ from workspace.files.folder import Folder
 from workspace.files.quota import Amount
 
 _PIECE_BYTES = 65_536
-_DISK_FULL = 507
+_STATUS_OF_ERRORS: dict[type[CallError], int] = {DiskFull: 507, TooManyAtOnce: 503}
 _STATUS: dict[Kind, int] = {"invalid": 400, "not_found": 404, "conflict": 409, "limit": 413, "unavailable": 503}
 
 
@@ -42,7 +43,7 @@ class FilesApi:
             ("/uploads/{folder}/{other}", "POST", self._copy_uploads),
             ("/stop/{folder}", "POST", self._stop),
         ):
-            server.custom_route(path, methods=[method])(_explain_errors(handler))
+            server.custom_route(path, methods=[method])(self._explain_errors(handler))
 
     def _list(self, request: Request) -> Response:
         with self._store.open_existing(get_user(), request.path_params["folder"], get_request_directory()) as folder:
@@ -109,6 +110,26 @@ class FilesApi:
         folder = self._store.get_directory(get_user()) / request.path_params["folder"]
         return JSONResponse({"stopped": self._workspace.commands.stop(folder)})
 
+    def _explain_errors(self, handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
+        """Runs a handler in a thread if it is no coroutine function, and then one change of a user at a time."""
+
+        async def answer(request: Request) -> Response:
+            try:
+                if iscoroutinefunction(handler):
+                    return await handler(request)
+                if request.method == "GET":
+                    return await self._workspace.read(get_user(), partial(handler, request))
+                async with hold_lock(get_user()):
+                    return await asyncio.to_thread(handler, request)
+            except ClientDisconnect:
+                return Response(status_code=400)  # nobody reads it
+            except Exception as error:  # noqa: BLE001 - answers must not show internal errors
+                failure = error if isinstance(error, CallError) else explain_error(error)
+                status = _STATUS_OF_ERRORS.get(type(failure)) or _STATUS[failure.kind]
+                return JSONResponse({"error": str(failure)}, status_code=status)
+
+        return answer
+
 
 def _get_writable_folder(request: Request) -> str:
     """Raises `UploadsOff` for a directory of the user, who adds and deletes files there without us."""
@@ -123,22 +144,3 @@ async def _stream_pieces(file: BinaryIO, size: int) -> AsyncIterator[bytes]:
         while size and (piece := await asyncio.to_thread(file.read, min(_PIECE_BYTES, size))):
             size -= len(piece)
             yield piece
-
-
-def _explain_errors(handler: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
-    """Runs a handler in a thread if it is no coroutine function, and then one change of a user at a time."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            if iscoroutinefunction(handler):
-                return await handler(request)
-            async with nullcontext() if request.method == "GET" else hold_lock(get_user()):
-                return await asyncio.to_thread(handler, request)
-        except ClientDisconnect:
-            return Response(status_code=400)  # nobody reads it
-        except Exception as error:  # noqa: BLE001 - answers must not show internal errors
-            failure = error if isinstance(error, CallError) else explain_error(error)
-            status = _DISK_FULL if isinstance(failure, DiskFull) else _STATUS[failure.kind]
-            return JSONResponse({"error": str(failure)}, status_code=status)
-
-    return answer

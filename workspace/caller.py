@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from fastmcp import Context
@@ -13,9 +13,11 @@ from fastmcp.dependencies import CurrentContext, Depends
 from fastmcp.server.dependencies import get_access_token
 from fastmcp.tools import ToolResult
 
+from common.fair_shares import FairQueue, QueueTimeout, ShareExceeded
 from common.tokens import DIRECTORY
 from common.tool_server import calls
 from common.tool_server.calls import get_user_id, read_meta_text
+from common.tool_server.errors import TooManyAtOnce
 from workspace.commands.runner import CommandRunner
 from workspace.commands.tools import Command
 from workspace.confinement.base import Directory
@@ -24,14 +26,35 @@ from workspace.files import listing
 from workspace.files.folder import Folder, Store
 from workspace.results import CallResult, find_result, store_result
 
+_READINGS_AT_ONCE = 2  # of one user; asyncio has as few as five threads, for all users
+_MAX_WAITING, _WAIT_SECONDS = 60, 10.0
+Result = TypeVar("Result")
 _CONTEXT: Context = CurrentContext()
 _locks: WeakValueDictionary[object, asyncio.Lock] = WeakValueDictionary()
+
+
+def _create_queue() -> FairQueue:
+    return FairQueue(None, _READINGS_AT_ONCE, most_waiting=_MAX_WAITING, timeout_seconds=_WAIT_SECONDS)
 
 
 @dataclass
 class Workspace:
     store: Store
     commands: CommandRunner
+    readings: FairQueue = field(default_factory=_create_queue)
+
+    async def read(self, user: str, work: Callable[[], Result]) -> Result:
+        """Runs `work` in a thread; further readings of the user wait, so that threads are free for other users.
+
+        Raises `TooManyAtOnce`.
+        """
+        try:
+            release = await self.readings.take(user)
+        except (ShareExceeded, QueueTimeout):
+            raise TooManyAtOnce from None
+        reading = asyncio.create_task(asyncio.to_thread(work))
+        reading.add_done_callback(lambda _: release())
+        return await asyncio.shield(reading)  # a thread cannot be cancelled
 
 
 @dataclass(frozen=True)
@@ -50,7 +73,7 @@ class CallContext:
             with self._open() as folder:
                 return work(folder, **arguments)
 
-        return _create_tool_result(await asyncio.to_thread(read_folder))
+        return _create_tool_result(await self.workspace.read(self.user, read_folder))
 
     async def run_writing(self, work: Callable[..., CallResult], **arguments: Any) -> ToolResult:
         """Runs `work` after other changes of the user; a repeated call gets the result of the first one."""

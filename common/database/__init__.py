@@ -9,6 +9,7 @@ from common.database.transactions import (
     StatementTimeout,
     Transaction,
     UserShareExceeded,
+    fetch_rows,
 )
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "StatementTimeout",
     "Transaction",
     "UserShareExceeded",
+    "fetch_rows",
     "run_sweeps",
 ]

@@ -14,6 +14,7 @@ from psycopg.rows import DictRow, class_row
 from psycopg_pool import AsyncConnectionPool
 
 from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded
+from common.pauses import Pauses
 from common.telemetry import traces
 
 Row = TypeVar("Row")
@@ -175,7 +176,7 @@ class Database:
     ) -> list[Row]:
         async with self.transaction(user_id) as tx:
             cursor = await tx.execute(statement, row, **values)
-        return await cursor.fetchall()
+        return await fetch_rows(cursor)
 
     async def fetch_one(
         self, user_id: str, statement: LiteralString, row: type[Row] = dict[str, Any], /, **values: Any
@@ -249,6 +250,15 @@ class Database:
                 if translated := self._translate_error(error):
                     raise translated from error
                 raise
+
+
+async def fetch_rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:
+    """Reads all rows, whose values may be large; others are served in between."""
+    pauses, rows = Pauses(), list[Row]()
+    async for row in cursor:
+        rows.append(row)
+        await pauses.take()
+    return rows
 
 
 @asynccontextmanager

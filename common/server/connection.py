@@ -14,12 +14,15 @@ import httptools
 from starlette.types import Message, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from common.fair_shares import FairQueue
+from common.server.address_turns import get_network
 from common.server.connection_owner import BACKEND, add_connection
 from common.server.limits import ClientLimits
 
 log = logging.getLogger(__name__)
 
 _PIECE_BYTES = 4_096  # parsed at once: takes less than a millisecond, even in chunks of one byte
+_PAUSE_BYTES = 16_384  # of a response, after which others are served
 _CHECK_SECONDS = 0.5  # between two checks of the time-outs
 _DROP_SECONDS = 0.1  # between two reads of what is dropped
 
@@ -34,12 +37,12 @@ class _Rejected(Exception):
 class LimitedConnection(HttpToolsProtocol):
     """Counts bytes while they arrive, so that a request is rejected before it is stored."""
 
-    def __init__(self, limits: ClientLimits, turn: asyncio.Lock, **options: Any) -> None:
-        """`turn` is held by the connection of the server that parses the next piece of a large request."""
+    def __init__(self, limits: ClientLimits, turns: FairQueue, **options: Any) -> None:
+        """`turns` has one place, for the connection of the server that parses the next piece of a request."""
         super().__init__(**options)
         self._application, self.app = self.app, self._serve
         self.owner: str | None = None
-        self._limits, self._turn = limits, turn
+        self._limits, self._turns = limits, turns
         self._max_body_bytes = limits.limit_request_bytes
         self._part: Literal["head", "body"] | None = None  # of a request that is not complete yet
         self._bytes = self._body_bytes = 0  # of that part with its framing; of the body without
@@ -77,10 +80,18 @@ class LimitedConnection(HttpToolsProtocol):
         uvicorn would let it end with the last piece unread, and so with a response of any size in one piece.
         """
 
+        unpaused_bytes = 0
+
         async def send_and_drain(message: Message) -> None:
+            nonlocal unpaused_bytes
             await send(message)
-            self._sent_bytes += len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            self._sent_bytes += size
+            unpaused_bytes += size
             await self.flow.drain()
+            if message.get("more_body") and unpaused_bytes >= _PAUSE_BYTES:
+                await asyncio.sleep(0)  # nothing else may pause between two pieces that the client can take at once
+                unpaused_bytes = 0
 
         add_connection(scope, self)
         application: Any = self._application
@@ -94,19 +105,36 @@ class LimitedConnection(HttpToolsProtocol):
             return
         is_parsing = self._parsing is not None and not self._parsing.done()
         self._unparsed += data
-        if not is_parsing and self._bytes + len(data) <= _PIECE_BYTES:
-            self._parse_piece()
+        is_small = not is_parsing and self._bytes + len(data) <= _PIECE_BYTES
+        if is_small and (release := self._turns.take_at_once(self._turn_owner)):
+            try:
+                self._parse_piece()
+            finally:
+                self.loop.call_soon(release)
             return
         self.transport.pause_reading()
         if not is_parsing:
             self._parsing = self.loop.create_task(self._parse_pieces())
 
     async def _parse_pieces(self) -> None:
-        """Parses one piece in a round of the event loop, so that large requests do not delay small ones."""
+        """Parses one piece in a round of the event loop, of the requests of all connections together.
+
+        Else large requests would delay small ones, and hundreds that arrive at once would be begun in one round.
+        """
         while self._unparsed:
-            async with self._turn:
+            release = await self._turns.take(self._turn_owner)
+            try:
                 self._parse_piece()
                 await asyncio.sleep(0)
+            finally:
+                release()
+
+    @property
+    def _turn_owner(self) -> str:
+        """Who takes turns with others, however many connections each has: a user, or an address of which no user is
+        known.
+        """
+        return get_network(self.client[0] if self.client else "") if self.owner is None else self.owner
 
     def _parse_piece(self) -> None:
         if self.parser is None or self._ignores_input:  # the connection was lost, or its request rejected

@@ -4,6 +4,8 @@ from typing import Any, Protocol
 
 from starlette.types import Scope
 
+from common.server.address_turns import end_address_turn
+
 BACKEND = ""
 """The owner of the backend's connections to the other services, which serve all users."""
 _KEY = "todo.connection"
@@ -20,6 +22,8 @@ def add_connection(scope: Scope, connection: OwnedConnection) -> None:
 
 
 def set_owner(scope: Scope, user_id: str) -> None:
+    """Tells whose request it is, which so needs no turn of its address any more."""
+    end_address_turn(scope)
     connection: Any = scope.get(_KEY)
     if connection is not None:  # not in an application that is called without a server
         connection.owner = user_id

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from common.fair_shares import FairQueue
 from common.server.connection import LimitedConnection
 from common.server.limits import THIS_MACHINE, ClientLimits
 
@@ -123,7 +124,7 @@ def create_config(
     """`loop` is uvicorn's name of an event loop."""
     # A proxy on this machine reaches the service at either loopback address.
     proxies = {*trusted_proxies, *(THIS_MACHINE if set(THIS_MACHINE) & {*trusted_proxies} else ())}
-    protocol: Any = partial(LimitedConnection, limits, asyncio.Lock())
+    protocol: Any = partial(LimitedConnection, limits, FairQueue(1, None))
     return uvicorn.Config(
         create_app,
         factory=True,

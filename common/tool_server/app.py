@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from common import VERSION
+from common.server.address_turns import AddressTurns
 from common.server.edge import Edge
 from common.settings import ProcessSettings
 from common.single_flight import SingleFlight
@@ -23,7 +24,7 @@ from common.tool_server.calls import ToolCalls
 from common.tool_server.errors import CallError
 from common.tool_server.json_rpc import JsonRpc
 from common.tool_server.open_responses import LimitOpenResponses
-from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer
+from common.tool_server.overrides import AnnounceOnlyTools, McpHttpMiddleware, StatelessServer, write_utf8
 from common.tool_server.simultaneous_calls import SimultaneousCalls
 
 Lifespan = Callable[[FastMCP], AbstractAsyncContextManager[dict[str, Any]]]
@@ -49,13 +50,16 @@ def create_tool_app(
     per_minute: int | None = None,
     at_once: SimultaneousCalls | None = None,
     open_responses: int | None = None,
+    at_once_by_address: int | None = None,
     loopback_origins: bool = False,
 ) -> ASGIApp:
     """Serves `tools` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read.
 
     `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls, `at_once` those at the same
-    time, and `open_responses` the responses of each user that are not read yet. `loopback_origins` is that of `Edge`.
+    time, `open_responses` the responses of each user that are not read yet, and `at_once_by_address` the requests of an
+    address that are not known to be a user's. `loopback_origins` is that of `Edge`.
     """
+    write_utf8()
     schemas = {tool.name: tool.parameters for tool in tools}
     calls = ToolCalls(schemas, rules=rules, explain=explain, per_minute=per_minute)
     server = StatelessServer(
@@ -90,7 +94,7 @@ def create_tool_app(
         cors=_CORS,
         loopback_origins=loopback_origins,
     )
-    return TelemetryMiddleware(edge, traced=["/mcp"])
+    return AddressTurns(TelemetryMiddleware(edge, traced=["/mcp"]), at_once_by_address)
 
 
 def _add_probes(server: FastMCP, ready: Readiness, observe: Callable[[], object]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Self
 
 import pytest
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from common.server.connection_owner import set_owner
 from common.server.limits import ClientLimits
@@ -227,6 +228,73 @@ async def test_the_user_who_has_most_connections_makes_room(most: str) -> None:
             wire.writer.close()
         for wire in wires[most]:
             wire.writer.close()
+
+
+async def test_users_take_turns_with_the_pieces_of_large_requests() -> None:
+    """Else somebody with many connections holds up the files that others upload."""
+    received, meanwhile = Counter[str](), 0
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal meanwhile
+        user, before = dict(scope["headers"]).get(b"user", b"").decode(), received[""]
+        if user:
+            set_owner(scope, user)
+        message: Message = {"more_body": True}
+        while message.get("more_body"):
+            message = await receive()
+            received[user] += len(message.get("body", b""))
+        if user:
+            meanwhile = received[""] - before
+        await Response()(scope, receive, send)
+
+    async def send_without_end() -> None:
+        body = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+        wire = Wire(*await asyncio.open_connection("127.0.0.1", port))
+        await wire.send(b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            while True:
+                await wire.send(body)
+        finally:
+            wire.writer.transport.abort()
+
+    limits = ClientLimits(limit_request_bytes=2**30, read_timeout_seconds=600)
+    async with serve(app, lifespan="off", limits=limits) as url:
+        port = int(url.rpartition(":")[2])
+        sending = [asyncio.create_task(send_without_end()) for _ in range(20)]
+        await until(lambda: received[""] > 1_000_000)
+        alice = Wire(*await asyncio.open_connection("127.0.0.1", port))
+        await alice.send(
+            b"POST / HTTP/1.1\r\nHost: localhost\r\nUser: alice\r\nContent-Length: 40000\r\n\r\n" + b"x" * 40_000
+        )
+        assert (await alice.reader.readline()).startswith(b"HTTP/1.1 200")
+        alice.writer.close()
+        for each in sending:
+            each.cancel()
+        await asyncio.gather(*sending, return_exceptions=True)
+    assert received["alice"] == 40_000
+    assert meanwhile < 4 * 40_000
+
+
+async def test_requests_that_arrive_at_once_are_begun_one_after_the_other() -> None:
+    """Else the requests of one client's connections hold up all users together, although each of them is short."""
+    current_round, rounds = 0, Counter[int]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        rounds[current_round] += 1
+        await Response()(scope, receive, send)
+
+    async with serve(app, lifespan="off") as url:
+        port = int(url.rpartition(":")[2])
+        wires = [Wire(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(50)]
+        for wire in wires:
+            wire.writer.write(GET)
+        while sum(rounds.values()) < len(wires):
+            current_round += 1
+            await asyncio.sleep(0)
+        for wire in wires:
+            assert (await wire.reader.readline()).startswith(b"HTTP/1.1 200")
+            wire.writer.close()
+    assert max(rounds.values()) <= 2
 
 
 FILE_BYTES = 3_000_000

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import httpx2
 import pytest
 
+from common.server.address_turns import AT_ONCE
 from tests.api.test_routes import BODIES, ROUTES, with_unknown_ids
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS
@@ -126,3 +127,18 @@ async def test_open_streams_and_awaited_answers_hold_no_turn(
             run = (await http.get(f"/chats/{chat['chat_id']}")).json()["leaf"]
             assert (await http.post(f"/chats/{chat['chat_id']}/interactions/{run}/cancel")).status_code == 200
         await awaited
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_sessions_that_are_looked_up_hold_no_turn_of_their_address(
+    backend: LocalBackend, stored: Stored, method: str
+) -> None:
+    """Else one user's requests, which wait for each other, hold up all users behind the same router."""
+    async with User(backend) as eve, User(backend) as ada, create_client(eve) as http:
+        cookie = (await http.post("/session")).headers["set-cookie"].partition(";")[0]
+        http.headers = {"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}
+        with stored.lock_table("ended_sessions"):
+            sent = [asyncio.create_task(http.request(method, "/session")) for _ in range(AT_ONCE)]
+            await until(lambda: stored.has_waiting_statements(count=AT_ONCE))
+            assert (await ada.runs.http.get("/session")).status_code == 200
+        assert {response.status_code for response in await asyncio.gather(*sent)} <= {200, 204}

@@ -51,6 +51,26 @@ async def test_a_long_file_is_written_in_parts(alice: Person) -> None:
     assert await alice.refusal("write_file", path="a", content="x", append="perhaps") == "append must be true or false."
 
 
+@pytest.mark.long(seconds=2)
+async def test_slow_lists_of_one_user_do_not_delay_those_of_others(tmp_path: Path) -> None:
+    with directory() as root:
+        process = service(root, tmp_path / "log")
+        process.start()
+        process.wait_until_ready()
+        try:
+            async with acting(process.url) as alice, acting(process.url, "bob") as bob:
+                await alice.call("run_command", command="touch $(seq 5000)")
+                await bob.http.get("/files/cnv_1")
+                slow = [asyncio.create_task(alice.http.get("/files/cnv_1")) for _ in range(30)]
+                await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)
+                assert (await bob.http.get("/files/cnv_1")).status_code == 200
+                earlier = sum(one.done() for one in slow)
+                assert all(response.json()["more"] for response in await asyncio.gather(*slow))
+                assert earlier < 8
+        finally:
+            process.end()
+
+
 async def test_what_a_command_closed_is_open_for_the_tools(alice: Person) -> None:
     await alice.call("run_command", command="mkdir -p d/e; echo x > d/e/f; chmod 0 d/e/f d/e d .")
     assert (await alice.call("list_files", depth=3))[0].splitlines() == ["d/", "d/e/", "d/e/f"]
