@@ -18,7 +18,7 @@ _MAX_DESCRIPTION = 4_000  # characters
 _MAX_SHORT_TEXT = 300  # characters
 _MAX_LABELS = 10  # of one argument
 _MAX_QUERY, _MAX_QUERY_WORDS = 200, 20  # characters, words
-_MAX_CURSOR = 2_000  # characters
+_MAX_CURSOR = 4_000  # characters; it has a query and a title, which may be emojis
 _BREAKS = "\n\r\t\u2028\u2029"
 
 KEEP, NONE = "keep", "none"
@@ -196,7 +196,7 @@ OrderBy = Annotated[
     Order | None,
     NONE_IF_EMPTY,
     Argument("created, due, priority or completed"),
-    Field(description="Sorted by."),
+    Field(description="Sorted by; due: day, then priority, then time."),
 ]
 Cursor = Annotated[
     _Cursor | None,

@@ -73,6 +73,7 @@ async def _create_caller(user_id: str | None = _USER_ID, context: Context = _CON
         idempotency_key=read_meta_text(meta, "todo/idempotency_key", max_length=200),
         batch=read_meta_text(trusted_meta, "todo/batch", max_length=MAX_BATCH_CHARS),
         undo_batch=read_meta_text(trusted_meta, "todo/undo_batch", max_length=MAX_BATCH_CHARS),
+        overdue_part=read_meta_text(trusted_meta, "todo/overdue_part", max_length=10),
         quota=context.lifespan_context["quota"],
         zone=find_zone(read_meta_text(meta, "todo/time_zone", max_length=LONGEST_ZONE) or ""),
         usual_zone=context.lifespan_context["zone"],

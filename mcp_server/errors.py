@@ -61,6 +61,12 @@ class NothingInBatch(Conflict):
     """There is nothing left to undo: nothing was changed, it was undone already, or is more than 30 days old."""
 
 
+class NothingOverdue(CallError):
+    """No task is overdue, so nothing was moved."""
+
+    kind = "not_found"
+
+
 class ChangedSince(Conflict):
     """Nothing was undone, because of later changes to {tasks}. Undo those first, or change each task by itself."""
 

@@ -19,7 +19,7 @@ from sqlmodel import Field, SQLModel
 
 from mcp_server.tasks.fields import COLUMNS, ONE_OPEN
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
-from mcp_server.tasks.lists.statements import COMPLETION
+from mcp_server.tasks.lists.statements import COMPLETION, DUE_DAY, DUE_TIME, URGENCY
 
 _LABELS = " || ".join(f"COALESCE(' '::text || labels[{n}], ''::text)" for n in range(1, 11))
 _SEARCHED_TEXT = f"title || ' '::text || description || {_LABELS}"
@@ -65,7 +65,7 @@ class TaskRow(_OwnedRow, table=True):
             if column.check
         ),
         Index("tasks_by_owner_and_status", "user_id", "status", "id"),
-        _index("tasks_by_due", "due_on", "id", where="status = 'pending'"),
+        _index("tasks_by_due", text(DUE_DAY), text(URGENCY), text(DUE_TIME), "id", where="status = 'pending'"),
         _index("tasks_by_completion", text(COMPLETION), "id", where="status = 'completed'"),
         _index(ONE_OPEN, "series", unique=True, where="status = 'pending'"),
     )
@@ -107,7 +107,10 @@ class TaskCall(_OwnedRow, table=True):
 
 
 class TaskChange(_OwnedRow, table=True):
-    """A task before and after a call; `undoes` is the id of the change that this one undoes."""
+    """A task before and after a call; `undoes` is the id of the change that this one undoes.
+
+    `is_change` is whether the two differ, and `series` the task's; rows from before version 0029 have neither.
+    """
 
     __tablename__ = "task_changes"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
@@ -119,6 +122,7 @@ class TaskChange(_OwnedRow, table=True):
         ),
         Index("task_changes_by_task", "user_id", "task_id", "id"),
         Index("task_changes_by_call", "user_id", "call_id", "id"),
+        _index("task_changes_of_undo", "undoes", where="undoes IS NOT NULL"),
         _index("task_changes_of_deletion", "created_at", "id", where="after IS NULL AND undoes IS NULL"),
     )
 
@@ -129,3 +133,5 @@ class TaskChange(_OwnedRow, table=True):
     after: dict[str, Any] | None = Field(sa_type=JSONB)
     undoes: int | None = Field(sa_type=BigInteger)
     created_at: datetime = Field(sa_column=_time())
+    is_change: bool | None
+    series: int | None = Field(sa_type=BigInteger)

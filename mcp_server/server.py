@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from common.clock import Clock
 from common.database import Database, run_sweeps, schema
+from common.server.address_turns import AT_ONCE
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import Lifespan, create_tool_app
@@ -60,6 +61,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
         per_minute=per_minute,
         at_once=at_once,
         open_responses=settings.limit_open_responses,
+        at_once_by_address=AT_ONCE if signs_in else None,
         loopback_origins=True,  # of MCP Inspector
         add_routes=ReadRoutes(database, RateLimit(per_minute), at_once, ZoneInfo(settings.time_zone), clock).add_to,
         ready=partial(_check_readiness, database),

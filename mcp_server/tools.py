@@ -1,5 +1,6 @@
 """The five tools, in the order in which clients list them."""
 
+import asyncio
 from typing import Any, get_type_hints
 
 from fastmcp.tools import Tool, ToolResult
@@ -38,7 +39,7 @@ async def add_task(
 ) -> ToolResult:
     """Add a task, or several with the same details."""
     patch = TaskPatch(description=description, due=due, priority=priority, labels=labels, repeat=repeat)
-    return _render(await edits.add_tasks(tx, caller, title=title, patch=patch, also=also or ()))
+    return await _render(await edits.add_tasks(tx, caller, title=title, patch=patch, also=also or ()))
 
 
 async def list_tasks(
@@ -60,7 +61,7 @@ async def list_tasks(
     days = {"due": due, "done": done}
     filters = {"status": status or "all", "query": query, **days, "label": label, "priority": priority}
     list_query = ListQuery.model_validate({**filters, "order": order or "created"})
-    return _render(await pages.list_page(tx, caller, list_query, cursor=cursor, limit=limit or 50))
+    return await _render(await pages.list_page(tx, caller, list_query, cursor=cursor, limit=limit or 50))
 
 
 async def complete_task(
@@ -72,7 +73,7 @@ async def complete_task(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Complete a task. If it repeats, the next one is added."""
-    return _render(await edits.complete_tasks(tx, caller, _list_ids(task_id, also)))
+    return await _render(await edits.complete_tasks(tx, caller, _list_ids(task_id, also)))
 
 
 async def update_task(
@@ -106,11 +107,13 @@ async def update_task(
         status=status,
     )
     ids = _list_ids(task_id, also)
-    if (undo or caller.undo_batch) and patch:
+    if (undo or caller.undo_batch or caller.overdue_part) and patch:
         raise UndoAlone
     if caller.undo_batch:
-        return _render(await undo_batch(tx, caller, caller.undo_batch))
-    return _render(await undo_last(tx, caller, ids) if undo else await edits.update_tasks(tx, caller, ids, patch))
+        return await _render(await undo_batch(tx, caller, caller.undo_batch))
+    if caller.overdue_part:
+        return await _render(await edits.move_overdue(tx, caller, caller.overdue_part))
+    return await _render(await undo_last(tx, caller, ids) if undo else await edits.update_tasks(tx, caller, ids, patch))
 
 
 async def delete_task(
@@ -122,15 +125,21 @@ async def delete_task(
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Delete a task."""
-    return _render(await edits.delete_tasks(tx, caller, _list_ids(task_id, also)))
+    return await _render(await edits.delete_tasks(tx, caller, _list_ids(task_id, also)))
 
 
 def _list_ids(task_id: int, also: list[int] | None) -> list[int]:
     return [*dict.fromkeys([task_id, *(also or ())])]
 
 
-def _render(result: Result) -> ToolResult:
-    return ToolResult(content=render_for_model(result), structured_content=render_structured(result))
+async def _render(result: Result) -> ToolResult:
+    """Renders a result, which may have 100 tasks of 12 kB; others are served before each step that reads all of it."""
+    await asyncio.sleep(0)
+    structured = render_structured(result)
+    await asyncio.sleep(0)
+    content = render_for_model(result)
+    await asyncio.sleep(0)
+    return ToolResult(content=content, structured_content=structured)
 
 
 def _create_annotations(*, reads: bool = False, destroys: bool = False, idempotent: bool = True) -> ToolAnnotations:

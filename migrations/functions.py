@@ -68,20 +68,22 @@ BEGIN
     INSERT INTO requests (user_id, id) VALUES (me, request);
 END $$;
 
--- Stores the idempotency key of a request, once.
+-- Stores the idempotency key of a request, once. The responses of those without a run may have 10 MB together.
 CREATE FUNCTION keep_request(key text, request bytea, run text, most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     me text := current_setting('todo.user_id');
     counted bigint;
+    bytes bigint;
 BEGIN
-    SELECT count(*) INTO counted FROM (SELECT FROM kept_requests WHERE user_id = me LIMIT most) AS stored;
-    IF counted >= most THEN
-        RAISE EXCEPTION USING ERRCODE = 'TD002',
-            MESSAGE = jsonb_build_object('limit', 'idempotency_keys', 'most', most, 'seconds', 0)::text;
-    END IF;
     INSERT INTO kept_requests (user_id, key, request, run_id) VALUES (me, key, request, run)
     ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN RAISE EXCEPTION 'key stored' USING ERRCODE = 'TD005'; END IF;
+    SELECT count(*), sum(pg_column_size(stored.answer)) INTO counted, bytes
+    FROM (SELECT answer FROM kept_requests WHERE user_id = me LIMIT most + 1) AS stored;
+    IF counted > most OR (run IS NULL AND bytes >= 10000000) THEN
+        RAISE EXCEPTION USING ERRCODE = 'TD002',
+            MESSAGE = jsonb_build_object('limit', 'idempotency_keys', 'most', most, 'seconds', 0)::text;
+    END IF;
 END $$;
 """
 # Functions by which the services work across users: {signature: (returned type, statement)}.

@@ -41,7 +41,6 @@ _LAST_BATCH = """
 SELECT batch, count(*) AS tasks FROM task_calls
 WHERE user_id = %(user)s AND actor = %(actor)s AND batch IS NOT NULL AND idempotency_key IS NOT NULL
 GROUP BY batch ORDER BY max(id) DESC LIMIT 1"""
-_RELEASE_KEYS = "UPDATE task_calls SET idempotency_key = NULL WHERE user_id = %(user)s AND batch = %(batch)s"
 
 
 @dataclass
@@ -101,7 +100,6 @@ async def undo_last(database: Database, caller: Caller) -> int:
         if last is None:
             return 0
         await undo.undo_batch(tx, caller, last["batch"])
-        await tx.execute(_RELEASE_KEYS, batch=last["batch"])
         return last["tasks"]
 
 

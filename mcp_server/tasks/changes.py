@@ -1,22 +1,24 @@
 """Writes tasks together with the log of calls and their changes, which serves undo and idempotency."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, LiteralString, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 import psycopg
 from psycopg.types.json import Jsonb
 
 from common.clock import utc_now
-from common.database import Transaction, advisory_locks
+from common.database import Transaction, advisory_locks, fetch_rows
+from common.pauses import with_pauses
 from common.tool_server.errors import IdempotencyKeyReused
 from mcp_server.errors import OneIsOpen
 from mcp_server.tasks import quota
 from mcp_server.tasks.fields import ONE_OPEN, REPLACED_COLUMNS, TASK_COLUMNS, TYPED_COLUMNS, Task
 from mcp_server.tasks.quota import UNLIMITED, TaskQuota
 
+T = TypeVar("T")
 UTC = ZoneInfo("UTC")
 Operation = Literal["add", "complete", "update", "delete", "undo"]
 
@@ -32,6 +34,8 @@ class Caller:
     """The calls that are undone together: those of a run or of a click."""
     undo_batch: str | None = None
     """The batch that this call undoes."""
+    overdue_part: str | None = None
+    """The call moves overdue tasks to today, in parts: which part."""
     quota: TaskQuota = UNLIMITED
     zone: ZoneInfo | None = None
     """The user's zone, if the call has one."""
@@ -55,14 +59,35 @@ class LoggedChange:
         return task
 
 
+@dataclass(frozen=True)
+class ChangeCount:
+    """How many tasks a call added, less those that it deleted, and how many changes of the day it made."""
+
+    added: int = 0
+    changes: int = 0
+
+    @classmethod
+    def of(cls, log: Sequence[LoggedChange]) -> Self:
+        added = sum(bool(change.after) - bool(change.before) for change in log)
+        return cls(added, sum(change.undoes is None for change in log))
+
+    def __add__(self, other: "ChangeCount") -> "ChangeCount":
+        return ChangeCount(self.added + other.added, self.changes + other.changes)
+
+
+_PART_TASKS = 25
+MAX_RETURNED = 100
+"""How many tasks the result of a call in parts has."""
 LOCK = f"SELECT {advisory_locks.TASKS}"
 UNDO_PERIOD = timedelta(days=30)
 """How long a change can be undone."""
 
+# Whether a row c of task_changes changed something. To compare two tasks of 12 kB takes a hundred times as long as to
+# read the column, which older rows lack.
+IS_CHANGE = "coalesce(c.is_change, c.before IS DISTINCT FROM c.after)"
 # A condition for a row c of task_changes: it changed something, is not an undo, and was not undone.
-CAN_BE_UNDONE = """c.before IS DISTINCT FROM c.after AND c.undoes IS NULL AND NOT EXISTS (
-    SELECT FROM task_changes later
-    WHERE later.user_id = %(user)s AND later.task_id = c.task_id AND later.undoes = c.id)"""
+CAN_BE_UNDONE = f"""c.undoes IS NULL AND {IS_CHANGE} AND NOT EXISTS (
+    SELECT FROM task_changes later WHERE later.user_id = %(user)s AND later.undoes = c.id)"""
 
 _CLAIM = f"""
 INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)
@@ -74,6 +99,14 @@ SELECT k.operation, k.arguments, c.before, c.after
 FROM task_calls k JOIN task_changes c ON c.call_id = k.id AND c.user_id = %(user)s
 WHERE k.user_id = %(user)s AND k.idempotency_key = %(key)s
 ORDER BY c.id"""
+_LAST_RECORDED = """
+SELECT k.operation, k.arguments, c.before, c.after
+FROM task_calls k CROSS JOIN LATERAL (
+    SELECT max(id) AS id FROM task_changes WHERE user_id = %(user)s AND call_id = k.id
+    GROUP BY task_id ORDER BY max(id) DESC LIMIT %(most)s
+) last JOIN task_changes c ON c.user_id = %(user)s AND c.id = last.id
+WHERE k.user_id = %(user)s AND k.idempotency_key = %(key)s
+ORDER BY c.id"""
 _WRITE = f"""
 WITH written AS (
     INSERT INTO tasks (user_id, {TASK_COLUMNS})
@@ -82,8 +115,9 @@ WITH written AS (
 ), deleted AS (
     DELETE FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])
 )
-INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at)
-SELECT %(user)s, call, task_id, before, after, undoes, %(logged_at)s
+INSERT INTO task_changes (user_id, call_id, task_id, before, after, undoes, created_at, is_change, series)
+SELECT %(user)s, call, task_id, before, after, undoes, %(logged_at)s,
+    before IS DISTINCT FROM after, (coalesce(after, before)->>'series')::bigint
 FROM jsonb_to_recordset(%(changes)s)
     AS c (nth integer, call bigint, task_id bigint, before jsonb, after jsonb, undoes bigint)
 ORDER BY nth"""
@@ -116,6 +150,52 @@ async def make_call(
     The call's row is stored first: a second call with the same key returns the logged changes. `work` must raise if it
     finds no task, so that the row is rolled back.
     """
+    call = await _claim_call(tx, caller, operation=operation, arguments=arguments)
+    if call is None:
+        return await _replay_call(tx, caller, _RECORDED, operation=operation, arguments=arguments)
+    log = await work()
+    count = ChangeCount.of(log)
+    caller.quota.check(call, added=count.added, changes=count.changes)
+    # An undo removes the next task of a repeat together with reopening the one before.
+    async for part in with_pauses([log] if operation == "undo" else split(log)):
+        await write_changes(tx, caller, [call["id"]] * len(part), part)
+    return log
+
+
+async def make_call_in_parts(
+    tx: Transaction,
+    caller: Caller,
+    *,
+    operation: Operation,
+    arguments: dict[str, Any],
+    parts: Callable[[], AsyncIterator[Sequence[LoggedChange]]],
+) -> Sequence[LoggedChange]:
+    """Does as `make_call` for any number of changes: each of the `parts` is written before the next one is made.
+
+    A task is in one part only. Returns the last change of each of the last `MAX_RETURNED` tasks.
+    """
+    call = await _claim_call(tx, caller, operation=operation, arguments=arguments)
+    if call is None:
+        return await _replay_call(tx, caller, _LAST_RECORDED, operation=operation, arguments=arguments)
+    last: list[LoggedChange] = []
+    count = ChangeCount()
+    async for log in parts():
+        count += ChangeCount.of(log)
+        await write_changes(tx, caller, [call["id"]] * len(log), log)
+        last = [*last, *{change.task.id: change for change in log}.values()][-MAX_RETURNED:]
+    caller.quota.check(call, added=count.added, changes=count.changes)
+    return last
+
+
+def split(tasks: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Splits tasks, of 12 kB each, into parts of which one is written at once."""
+    return (tasks[start : start + _PART_TASKS] for start in range(0, len(tasks), _PART_TASKS))
+
+
+async def _claim_call(
+    tx: Transaction, caller: Caller, *, operation: Operation, arguments: dict[str, Any]
+) -> Mapping[str, Any] | None:
+    """Stores the call's row, under the lock of the user's tasks; returns None if its key was used before."""
     now = caller.clock()
     await tx.execute(LOCK)
     claim = await tx.execute(
@@ -128,14 +208,7 @@ async def make_call(
         now=now,
         **caller.quota.get_values(now),
     )
-    call = await claim.fetchone()
-    if call is None:
-        return await _replay_call(tx, caller, operation=operation, arguments=arguments)
-    log = await work()
-    added = sum(bool(change.after) - bool(change.before) for change in log)
-    caller.quota.check(call, added=added, changes=len(log))
-    await write_changes(tx, caller, [call["id"]] * len(log), log)
-    return log
+    return await claim.fetchone()
 
 
 def get_id_arguments(ids: Sequence[int]) -> dict[str, Any]:
@@ -143,14 +216,15 @@ def get_id_arguments(ids: Sequence[int]) -> dict[str, Any]:
 
 
 async def _replay_call(
-    tx: Transaction, caller: Caller, *, operation: Operation, arguments: dict[str, Any]
+    tx: Transaction, caller: Caller, statement: LiteralString, *, operation: Operation, arguments: dict[str, Any]
 ) -> Sequence[LoggedChange]:
-    rows = await (await tx.execute(_RECORDED, key=caller.idempotency_key)).fetchall()
+    recorded = await tx.execute(statement, key=caller.idempotency_key, most=MAX_RETURNED)
+    rows = await recorded.fetchall()
     if any((row["operation"], row["arguments"]) != (operation, arguments) for row in rows) or not rows:
         raise IdempotencyKeyReused
     if caller.batch is not None:
         await tx.execute(_MOVE_TO_BATCH, key=caller.idempotency_key, batch=caller.batch)
-    return [parse_change(row) for row in rows]
+    return [parse_change(row) async for row in with_pauses(rows)]
 
 
 async def write_changes(tx: Transaction, caller: Caller, calls: Sequence[int], changes: Sequence[LoggedChange]) -> None:
@@ -178,7 +252,7 @@ async def write_changes(tx: Transaction, caller: Caller, calls: Sequence[int], c
 
 async def lock_tasks(tx: Transaction, ids: Sequence[int]) -> dict[int, Task]:
     rows = await tx.execute(_LOCK_TASKS, ids=[*ids])
-    return {row["id"]: Task.model_validate(row) for row in await rows.fetchall()}
+    return {row["id"]: Task.model_validate(row) async for row in with_pauses(await fetch_rows(rows))}
 
 
 async def number_tasks(tx: Transaction, tasks: Sequence[Task]) -> list[Task]:

@@ -1,17 +1,26 @@
 """Adds, completes, updates and deletes tasks; each call is one transaction with its log."""
 
 from collections.abc import Sequence
+from datetime import time
 from typing import Any
 
 from common.database import Transaction
-from mcp_server.errors import NextIsOpen, NothingToUpdate, TaskNotFound, TitleOfMany
+from common.pauses import with_pauses
+from mcp_server.errors import NextIsOpen, NothingOverdue, NothingToUpdate, TaskNotFound, TitleOfMany
 from mcp_server.tasks import changes, zones
 from mcp_server.tasks.changes import Caller, LoggedChange
 from mcp_server.tasks.fields import Task, TaskPatch
+from mcp_server.tasks.lists.statements import DUE_DAY
 from mcp_server.tasks.patches import apply_patch, create_next_task
 from mcp_server.tasks.results import Result, render_changed, render_deleted, render_tasks
 from mcp_server.tasks.zones import Now
 
+MAX_MOVED = 100
+_OVERDUE = f"""
+SELECT id FROM tasks
+WHERE user_id = %(user)s AND status = 'pending' AND {DUE_DAY} <= %(today)s::date
+    AND (due_on < %(today)s::date OR due_time < %(clock)s::time)
+ORDER BY {DUE_DAY}, id LIMIT %(most)s"""
 _OPEN_OF_SERIES = "SELECT id FROM tasks WHERE user_id = %(user)s AND series = %(series)s AND status = 'pending'"
 
 
@@ -38,7 +47,7 @@ async def complete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) ->
     async def work() -> list[LoggedChange]:
         tasks = await _lock_tasks(tx, ids)
         now = await _get_now(tx, caller, needed=any(task.repeat for task in tasks))
-        log = [LoggedChange(task, _complete_task(task, now)) for task in tasks]
+        log = [LoggedChange(task, _complete_task(task, now)) async for task in with_pauses(tasks)]
         return log + await _add_next_tasks(tx, log, now)
 
     arguments = changes.get_id_arguments(ids)
@@ -56,12 +65,36 @@ async def update_tasks(tx: Transaction, caller: Caller, ids: Sequence[int], patc
         tasks = await _lock_tasks(tx, ids)
         dated = "due" in patch or "repeat" in patch
         now = await _get_now(tx, caller, needed=dated or any(task.repeat for task in tasks))
-        log = [LoggedChange(task, await _update_task(tx, task, patch, now)) for task in tasks]
+        log = [LoggedChange(task, await _update_task(tx, task, patch, now)) async for task in with_pauses(tasks)]
         return log + await _add_next_tasks(tx, log, now)
 
     arguments = changes.get_id_arguments(ids) | patch
     log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work)
     return render_changed(log, ids, user_id=caller.user_id)
+
+
+async def move_overdue(tx: Transaction, caller: Caller, part: str) -> Result:
+    """Moves to today the overdue tasks of longest ago, at most `MAX_MOVED`, without times that have passed."""
+
+    async def work() -> list[LoggedChange]:
+        now = await zones.get_now(tx, caller)
+        minute = now.local.replace(second=0, microsecond=0)
+        clock = {"today": minute.date(), "clock": minute.time()}
+        rows = await (await tx.execute(_OVERDUE, **clock, most=MAX_MOVED)).fetchall()
+        if not rows:
+            raise NothingOverdue
+        tasks = await _lock_tasks(tx, [row["id"] for row in rows])
+        return [LoggedChange(task, _move_to_today(task, now, minute.time())) async for task in with_pauses(tasks)]
+
+    arguments = {"move_overdue": part}
+    log = await changes.make_call(tx, caller, operation="update", arguments=arguments, work=work)
+    return render_tasks(log, [change.task.id for change in log], user_id=caller.user_id)
+
+
+def _move_to_today(task: Task, now: Now, clock: time) -> Task:
+    has_passed = task.due_time is not None and task.due_time < clock
+    moved = {"due_on": now.local.date(), "due_time": None if has_passed else task.due_time}
+    return task.model_copy(update={**moved, "updated_at": now.instant})
 
 
 async def delete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:

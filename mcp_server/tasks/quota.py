@@ -17,10 +17,12 @@ _DAY = timedelta(days=1)
 SWEEP_SECONDS = 3600.0
 _MAX_SWEPT_CALLS = 1_000
 # Columns of the statement that stores a call: the user's tasks and changes within a day, each counted up to its limit.
+# Undos are not counted: there is at most one for each change, and no limit may keep a user from it.
 COLUMNS = """
 (SELECT count(*) FROM (SELECT FROM tasks WHERE user_id = %(user)s LIMIT %(most_tasks)s::bigint) counted) AS tasks,
 (SELECT count(*) FROM (
-    SELECT created_at FROM task_changes WHERE user_id = %(user)s ORDER BY id DESC LIMIT %(most_changes)s::bigint
+    SELECT created_at FROM task_changes WHERE user_id = %(user)s AND undoes IS NULL
+    ORDER BY id DESC LIMIT %(most_changes)s::bigint
 ) newest WHERE created_at > %(day_ago)s) AS changes"""
 _COUNT_TASKS = "SELECT count(*) AS tasks FROM tasks WHERE user_id = %(user)s"
 _SWEEP = "SELECT count(*) AS calls FROM sweep_task_calls(%(days)s, %(most)s)"
@@ -38,7 +40,10 @@ class TaskQuota:
         return {"most_tasks": self.tasks or 0, "most_changes": self.changes_per_day or 0, "day_ago": now - _DAY}
 
     def check(self, counted: Mapping[str, Any], *, added: int, changes: int) -> None:
-        """Raises `TooManyTasks` or `TooManyChanges` for a call that has made so many more than were counted."""
+        """Raises `TooManyTasks` or `TooManyChanges` for a call that has made so many more than were counted.
+
+        `changes` are those that undo nothing.
+        """
         if self.tasks is not None and added > 0 and counted["tasks"] + added > self.tasks:
             raise TooManyTasks(most=f"{self.tasks:,}")
         if self.changes_per_day is not None and counted["changes"] + changes > self.changes_per_day:

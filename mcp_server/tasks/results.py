@@ -68,7 +68,7 @@ def render_restored_batch(log: Sequence[LoggedChange], *, user_id: str) -> Resul
     """Renders the tasks of a batch, without those that an undone completion had added."""
     last = {change.task.id: change for change in log}
     reopened = {change.after.series for change in last.values() if change.after} - {None}
-    ids = [id for id, change in last.items() if change.after or change.task.series not in reopened]
+    ids = sorted(id for id, change in last.items() if change.after or change.task.series not in reopened)
     return render_tasks(log, ids, user_id=user_id)
 
 

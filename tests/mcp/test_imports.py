@@ -484,6 +484,16 @@ def test_a_task_with_the_id_of_another(imported: Import, stored: Stored, user: s
     assert stored.titles(user) == ["milk", "bread", "eggs"]
 
 
+async def test_undo_of_the_page(imported: Import, tools: Tools, stored: Stored, user: str) -> None:
+    imported("milk\nbread\n")
+    imported("eggs\n")
+    *_, batch = [call["batch"] for call in sorted(stored.rows_of(user, "task_calls"), key=lambda call: call["id"])]
+    await tools.undo_batch(batch)
+    assert await tools.titles() == ["milk", "bread"]
+    assert imported("eggs\n").counts == (1, 0), "it is not known any more"
+    assert imported("milk\nbread\n").counts == (0, 2)
+
+
 async def test_undo(imported: Import, tools: Tools) -> None:
     imported("milk\nbread\n")
     imported("eggs\n")

@@ -85,13 +85,17 @@ async def many(tools: Tools) -> list[dict[str, Any]]:
 
 def by_due(task: dict[str, Any]) -> tuple[Any, ...]:
     due = task["due"] or {"date": "~", "time": "~"}
-    return due["date"], due["time"] or "24:00", task["id"]
+    return due["date"], by_urgency(task), due["time"] or "24:00", task["id"]
+
+
+def by_urgency(task: dict[str, Any]) -> int:
+    return ("high", "medium", "low", None).index(task["priority"])
 
 
 ORDERS: dict[str, Any] = {
     "created": lambda task: task["id"],
     "due": by_due,
-    "priority": lambda task: (("high", "medium", "low", None).index(task["priority"]), by_due(task)),
+    "priority": lambda task: (by_urgency(task), by_due(task)),
 }
 
 
@@ -195,7 +199,9 @@ FORGED: list[dict[str, Any]] = [
     *[{"day": odd} for odd in ("2026-W01-1", "20261122", "infinity", "", "٢٠٢٦-11-22")],
     *[{"time": odd} for odd in ("T10:00", "10", "10:00:00+05:00", "24:00", "10:00:00.123456")],
     *[{"after": odd} for odd in (2**63, 0, None)],
-    *[{"v": 1}, {"more": 1}, {"wish": None}, {"wish": {}, "day": 5}, {"wish": {"order": "due", "owner": "bob"}}],
+    *[{"title": odd} for odd in (5, "x" * 201)],
+    *[{"clock": odd} for odd in ("now", 5, "2026-11-22T10:00Z")],
+    *[{"v": 3}, {"more": 1}, {"wish": None}, {"wish": {}, "day": 5}, {"wish": {"order": "due", "owner": "bob"}}],
     {"wish": {"label": "a\n\u2028\x1b[31m"}},
 ]
 

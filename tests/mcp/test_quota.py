@@ -76,11 +76,22 @@ async def test_the_most_changes_of_a_day(limited: Limited, stored: Stored) -> No
         assert "limit" in await tools.error("add_task", title="d", also=["e"])
         assert "limit" in await tools.error("complete_task", task_id=1, also=[2])
         assert await tools.state() == before
-        await tools.complete(1)
-        assert "limit" in await tools.error("update_task", task_id=1, undo=True)
+        await tools.complete(1, meta={"todo/batch": "complete"})
+        assert "limit" in await tools.error("complete_task", task_id=2)
         await Tools(tools.http, new_user()).add("his")
         stored.age_task_changes(tools.user, days=1.05)
         await tools.complete(2)
+
+
+async def test_an_undo_is_not_counted_as_a_change_of_the_day(limited: Limited) -> None:
+    async with limited(limit_changes_per_day=4) as tools:
+        await tools.add("a", also=["b"])
+        await tools.update(1, 2, priority="high", meta={"todo/batch": "change"})
+        await tools.undo_batch("change", **{"todo/batch": "undo"})
+        sentence = await tools.error("update_task", task_id=1, meta={"todo/undo_batch": "undo"})
+        assert "Tasks were changed 4 times" in sentence, "what is redone is changed once more"
+        await tools.undo(1, 2)
+        assert await tools.tasks() == []
 
 
 async def test_the_most_changes_of_a_day_after_many(limited: Limited) -> None:

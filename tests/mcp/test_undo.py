@@ -243,11 +243,28 @@ async def test_a_batch_that_deleted_the_next_and_reopened_the_first(tools: Tools
     assert await tools.comparable() == before
 
 
-async def test_a_batch_of_150_tasks(tools: Tools) -> None:
+async def test_a_batch_of_150_tasks_of_which_the_result_has_100(tools: Tools) -> None:
     for _ in range(3):
         await tools.add("a", also=["a"] * 49, meta=RUN)
-    assert len(undone(await tools.undo_batch("run"))) == 150
+    result = await tools.undo_batch("run", **KEY)
+    assert [id for id, *_ in undone(result)] == [*range(51, 151)]
     assert await tools.tasks() == []
+    assert await tools.undo_batch("run", **KEY) == result
+
+
+async def test_a_batch_of_30_repeating_tasks(tools: Tools) -> None:
+    """The tasks that follow are in other parts of the undo than those that they follow."""
+    ids = range(1, 31)
+    await tools.add("a", also=["a"] * 29, due="2030-01-01", repeat="FREQ=DAILY")
+    before = await tools.comparable()
+    await tools.complete(*ids, meta=RUN)
+    completed = await tools.comparable()
+    assert len(completed) == 60
+    result = await tools.undo_batch("run", **{"todo/batch": "undo"})
+    assert [id for id, *_ in undone(result)] == [*ids]
+    assert await tools.comparable() == before
+    await tools.undo_batch("undo")
+    assert await tools.comparable() == completed
 
 
 async def test_a_batch_of_another_user(tools: Tools, new_tools: NewTools) -> None:

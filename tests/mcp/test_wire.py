@@ -144,3 +144,10 @@ async def test_nobody_cancels_the_call_of_another(
         assert not hers.done()
     result(await hers)
     assert stored.titles(user) == ["milk"]
+
+
+async def test_letters_are_sent_as_they_are(tools: Tools) -> None:
+    """Not as JSON's escapes of them, which would double a list of tasks in Chinese."""
+    response = await send(tools.http, call("add_task", {"title": "\u725b\u5976"}, token=tools.token))
+    assert "\u725b\u5976".encode() in response.content
+    assert rb"\u" not in response.content

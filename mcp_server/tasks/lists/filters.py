@@ -10,6 +10,7 @@ from mcp_server.tasks.fields import PRIORITIES
 from mcp_server.tasks.lists import spelling
 from mcp_server.tasks.lists.query import ListQuery
 from mcp_server.tasks.lists.spelling import FOLD_ACCENTS, fold_letters
+from mcp_server.tasks.lists.statements import DUE_DAY
 from mcp_server.tasks.zones import Now
 
 # Folded once in each statement, and then escaped, because a folded letter may be special in LIKE.
@@ -19,13 +20,13 @@ _PATTERNS = rf"""ARRAY(
 # The conditions by the names of their values. With coalesce(…, false) PostgreSQL expects many rows: it then reads the
 # user's tasks in order, and not those of all users by an index.
 _CONDITIONS: dict[str, LiteralString] = {
-    "status": "status = %(status)s",
-    "completed": "status = 'completed'",  # as in the index
+    "pending": "status = 'pending'",  # as in the indexes
+    "completed": "status = 'completed'",
     "words": f"coalesce({fold_letters('folded')} LIKE ALL ({_PATTERNS}), false)",
     "undated": "due_on IS NULL",
-    "dated": "due_on IS NOT NULL",
-    "first": "due_on >= %(first)s::date",
-    "last": "due_on <= %(last)s::date",
+    "dated": f"{DUE_DAY} < 'infinity'::date",  # by the index, as the two below
+    "first": f"{DUE_DAY} >= %(first)s::date",
+    "last": f"{DUE_DAY} <= %(last)s::date",
     "overdue": "(due_on < %(today)s::date OR due_on = %(today)s::date AND due_time < %(clock)s::time)",
     "done_from": "completed_at >= %(done_from)s",
     "done_before": "completed_at < %(done_before)s",
@@ -40,13 +41,11 @@ def list_conditions(values: Mapping[str, Any]) -> list[LiteralString]:
 
 
 def get_filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
-    values: dict[str, Any] = {"status": query.status} if query.status == "pending" else {}
-    if query.status == "completed":
-        values["completed"] = True
+    values: dict[str, Any] = {query.status: True} if query.status in ("pending", "completed") else {}
     if query.query is not None:
         values |= {"words": [*dict.fromkeys(query.query.split())], **spelling.VALUES}
-    if query.label is not None:
-        values["label"] = [query.label]
+    if labels := [*filter(None, [query.label]), *(query.query_labels or "").split()]:
+        values["label"] = labels
     if query.priority == "none":
         values["no_priority"] = True
     elif query.priority is not None:

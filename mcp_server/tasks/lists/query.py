@@ -2,10 +2,10 @@
 
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from datetime import date, time
+from datetime import date, datetime, time
 from typing import Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, NaiveDatetime
 
 from common.tool_server.errors import to_printable
 from mcp_server.arguments import MAX_ID, Order, Status
@@ -14,7 +14,9 @@ from mcp_server.tasks.fields import PRIORITIES
 from mcp_server.tasks.patches import normalize_label
 
 MAX_COUNTED = 2_000  # tasks of a list; counting all of a long list would take longer than reading a page
-Sorting = Literal[Order, "deleted"]
+PageOrder = Literal["date", "title", "added"]
+"""Orders of the page's list alone: `date` is `due` with what is overdue today before the rest of the day."""
+Sorting = Literal[Order, PageOrder, "deleted"]
 
 
 class ListQuery(BaseModel):
@@ -27,11 +29,13 @@ class ListQuery(BaseModel):
     due: str | None = None
     done: str | None = None
     label: str | None = None
+    query_labels: str | None = None
+    """Further labels, with a space between them, which the page's search names as "#home"."""
     priority: Literal["high", "medium", "low", "none"] | None = None
-    order: Order = "created"
+    order: Order | PageOrder = "created"
 
     @property
-    def sorting(self) -> "Sorting":
+    def sorting(self) -> Sorting:
         # Deleted tasks are listed by default in the order of their deletion, the last first.
         return "deleted" if (self.status, self.order) == ("deleted", "created") else self.order
 
@@ -46,7 +50,11 @@ class ListQuery(BaseModel):
             name: text and " ".join(text.lower().split()) for name, text in (("due", self.due), ("done", self.done))
         }
         query = self.query and " ".join(self.query.split())
-        return self.model_copy(update={"query": query, "label": self.label and normalize_label(self.label), **days})
+        labels = {
+            "label": self.label and normalize_label(self.label),
+            "query_labels": self.query_labels and " ".join(map(normalize_label, self.query_labels.split())),
+        }
+        return self.model_copy(update={"query": query, **labels, **days})
 
 
 class Position(BaseModel):
@@ -54,7 +62,7 @@ class Position(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    v: Literal[3] = 3
+    v: Literal[4] = 4
     query: ListQuery
     after: int = Field(ge=1, le=MAX_ID)
     """The id of the task or, sorted by deletion, of its deletion in the log."""
@@ -63,16 +71,26 @@ class Position(BaseModel):
     time: str | None = Field(default=None, pattern=r"^[0-9]{2}:[0-9]{2}:[0-9]{2}$")
     moment: AwareDatetime | None = None
     """The time of the deletion or completion."""
+    title: str | None = Field(default=None, max_length=200)
+    clock: NaiveDatetime | None = None
+    """Sorted by date: the user's time by which the first page was sorted, so that time moves no task between pages."""
 
 
-def write_cursor(query: ListQuery, last: Mapping[str, Any]) -> str:
-    if query.sorting == "deleted":
-        position = Position(query=query, after=last["deletion"], moment=last["deleted_at"])
-    elif query.sorting == "completed":
-        position = Position(query=query, after=last["id"], moment=last["completed_at"])
-    else:
-        day, clock = (value and value.isoformat() for value in (last["due_on"], last["due_time"]))
-        position = Position(query=query, after=last["id"], urgency=last["priority"], day=day, time=clock)
+def write_cursor(query: ListQuery, last: Mapping[str, Any], clock: datetime) -> str:
+    """Writes the position after the task `last` of a list that was sorted by the user's time `clock`."""
+    match query.sorting:
+        case "deleted":
+            position = Position(query=query, after=last["deletion"], moment=last["deleted_at"])
+        case "completed":
+            position = Position(query=query, after=last["id"], moment=last["completed_at"])
+        case "title":
+            position = Position(query=query, after=last["id"], title=last["title"])
+        case sorting:
+            day, hour = (value and value.isoformat() for value in (last["due_on"], last["due_time"]))
+            sorted_at = clock if sorting == "date" else None
+            position = Position(
+                query=query, after=last["id"], urgency=last["priority"], day=day, time=hour, clock=sorted_at
+            )
     return urlsafe_b64encode(position.model_dump_json(exclude_defaults=True).encode()).rstrip(b"=").decode()
 
 
@@ -86,6 +104,7 @@ def read_cursor(cursor: str, query: ListQuery) -> Position:
         raise CursorUnknown from None
     if position.query != query:
         raise CursorOfOtherList(query=position.query.describe())
-    if query.sorting == "deleted" and position.moment is None:
+    required = {"deleted": position.moment, "title": position.title, "date": position.clock}
+    if required.get(query.sorting, True) is None:
         raise CursorUnknown
     return position

@@ -48,10 +48,11 @@ async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) 
 MAX_CHANGES = 1_000  # a client that has missed more reads the whole list again
 
 
+NEWEST_CHANGE = "SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s"
 # At least one row, and one for each change after the number, if there is one; each row also has the newest number.
-_CHANGES_SINCE = """
+_CHANGES_SINCE = f"""
 SELECT newest.last, later.task_id
-FROM (SELECT max(id) AS last FROM task_changes WHERE user_id = %(user)s) newest
+FROM ({NEWEST_CHANGE}) newest
 LEFT JOIN (
     SELECT id, task_id FROM task_changes WHERE user_id = %(user)s AND id > %(after)s::bigint ORDER BY id LIMIT %(most)s
 ) later ON true

@@ -1,12 +1,14 @@
-"""The SQL statements of a list: a page, the number of its tasks, and its titles."""
+"""The SQL statements of a list: a page, the numbers of its tasks, and its titles."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, LiteralString
 
 from mcp_server.tasks.changes import CAN_BE_UNDONE
 from mcp_server.tasks.fields import LOGGED_COLUMNS, PRIORITIES, TASK_COLUMNS
+from mcp_server.tasks.lists import spelling
 from mcp_server.tasks.lists.query import Position, Sorting
-from mcp_server.tasks.lists.spelling import FOLD_ACCENTS
+from mcp_server.tasks.lists.spelling import FOLD_ACCENTS, fold_letters
 
 MAX_PAGE_BYTES = 64_000  # of titles and descriptions in a page
 _NO_PRIORITY = len(PRIORITIES) + 1
@@ -24,28 +26,58 @@ DELETED = f"""(
 ) deleted"""
 _TASKS = "(SELECT * FROM tasks WHERE user_id = %(user)s) tasks"
 
-# As PostgreSQL prints the index `tasks_by_completion`, because Alembic compares the two. It is a CASE, which is
-# leakproof and so may be evaluated before row-level security; a coalesce is not.
+# Sort keys as PostgreSQL prints them in the indexes `tasks_by_due` and `tasks_by_completion`, because Alembic compares
+# the two. Each is a CASE, which is leakproof and so may be evaluated before row-level security; a coalesce is not.
+# Tasks without a day, priority or time come after those with one.
+DUE_DAY = """(
+CASE
+    WHEN due_on IS NULL THEN 'infinity'::date
+    ELSE due_on
+END)"""
+URGENCY = """(
+CASE
+    WHEN priority IS NULL THEN 4
+    ELSE priority::integer
+END)"""
+DUE_TIME = """(
+CASE
+    WHEN due_time IS NULL THEN '24:00:00'::time without time zone
+    ELSE due_time
+END)"""
 COMPLETION = """(
 CASE
     WHEN completed_at IS NULL THEN '-infinity'::timestamp with time zone
     ELSE completed_at
 END)"""
-# Tasks without a day or time come after those with one.
-_DUE_KEYS: tuple[LiteralString, ...] = ("coalesce(due_on, 'infinity'::date)", "coalesce(due_time, '24:00'::time)")
-_LAST_DUE: tuple[LiteralString, ...] = ("%(last_day)s::date", "%(last_time)s::time")
-# The sort keys of each order, and their values for the last task of the page before.
-_KEYS: dict[Sorting, tuple[tuple[LiteralString, ...], tuple[LiteralString, ...]]] = {
-    "created": (("id",), ("%(after)s::bigint",)),
-    "due": ((*_DUE_KEYS, "id"), (*_LAST_DUE, "%(after)s::bigint")),
-    "priority": (
-        ("coalesce(priority, 4)", *_DUE_KEYS, "id"),
-        ("%(last_urgency)s::integer", *_LAST_DUE, "%(after)s::bigint"),
-    ),
-    "completed": ((COMPLETION, "id"), ("%(last_moment)s::timestamptz", "%(after)s::bigint")),
-    "deleted": (("deleted_at", "deletion"), ("%(last_moment)s::timestamptz", "%(after)s::bigint")),
+# Within a day, first what is overdue at the time by which a list is sorted.
+_IS_AHEAD = "(CASE WHEN due_on = %(sort_day)s::date AND due_time < %(sort_time)s::time THEN 0 ELSE 1 END)"
+_IS_LAST_AHEAD = """(CASE WHEN %(last_day)s::date = %(sort_day)s::date AND %(last_time)s::time < %(sort_time)s::time
+    THEN 0 ELSE 1 END)"""
+_Key = tuple[LiteralString, LiteralString]
+"""A sort key, and its value for the last task of the page before."""
+_DAY: _Key = (DUE_DAY, "%(last_day)s::date")
+_TIME: _Key = (DUE_TIME, "%(last_time)s::time")
+_URGENCY: _Key = (URGENCY, "%(last_urgency)s::integer")
+_ID: _Key = ("id", "%(after)s::bigint")
+_MOMENT = "%(last_moment)s::timestamptz"
+
+
+def _fold_title(title: LiteralString) -> LiteralString:
+    # In the order of code points, which is the same on each server.
+    return f'({fold_letters(FOLD_ACCENTS.format(title))}) COLLATE "C"'
+
+
+_KEYS: dict[Sorting, tuple[_Key, ...]] = {
+    "created": (_ID,),
+    "added": (_ID,),
+    "due": (_DAY, _URGENCY, _TIME, _ID),
+    "date": (_DAY, (_IS_AHEAD, _IS_LAST_AHEAD), _URGENCY, _TIME, _ID),
+    "priority": (_URGENCY, _DAY, _TIME, _ID),
+    "title": ((_fold_title("title"), _fold_title("%(last_title)s::text")), _ID),
+    "completed": ((COMPLETION, _MOMENT), _ID),
+    "deleted": (("deleted_at", _MOMENT), ("deletion", "%(after)s::bigint")),
 }
-_NEWEST_FIRST = ("completed", "deleted")
+_NEWEST_FIRST = ("added", "completed", "deleted")
 
 
 def get_position_values(position: Position) -> dict[str, Any]:
@@ -54,8 +86,16 @@ def get_position_values(position: Position) -> dict[str, Any]:
         "last_urgency": position.urgency or _NO_PRIORITY,
         "last_day": position.day or "infinity",
         "last_time": position.time or "24:00",
+        "last_title": position.title or "",
         "last_moment": position.moment.isoformat() if position.moment else "-infinity",
     }
+
+
+def get_sort_values(sorting: Sorting, clock: datetime) -> dict[str, Any]:
+    """Returns the values of an order, which may depend on the user's time and on the letters that are equivalent."""
+    if sorting == "title":
+        return dict(spelling.VALUES)
+    return {"sort_day": clock.date(), "sort_time": clock.time()} if sorting == "date" else {}
 
 
 def select_page(
@@ -63,21 +103,26 @@ def select_page(
 ) -> LiteralString:
     """Returns the statement of a page with the tasks that fit into `MAX_PAGE_BYTES`, at least one.
 
-    The column `matches` is their number before that limit.
+    The column `matches` is their number before that limit. Tasks are sorted by their ids and keys alone, because a sort
+    of whole rows needs as much memory as all descriptions.
     """
-    keys, last = _KEYS[sorting]
+    keys, last = zip(*_KEYS[sorting], strict=True)
     comparison = "<" if sorting in _NEWEST_FIRST else ">"
     after_position: list[LiteralString] = [f"({', '.join(keys)}) {comparison} ({', '.join(last)})"] if continues else []
-    order = _render_order(sorting)
-    columns = f"{TASK_COLUMNS}, deletion, deleted_at" if deleted else TASK_COLUMNS
+    order, where = _render_order(sorting), _render_where([*conditions, *after_position])
+    limits: LiteralString = f"ORDER BY {order} OFFSET %(offset)s::bigint LIMIT %(most)s::bigint"
+    page: LiteralString
+    if deleted:
+        page = f"SELECT {TASK_COLUMNS}, deletion, deleted_at FROM {DELETED}{where} {limits}"
+    else:
+        page = f"""
+        SELECT {TASK_COLUMNS} FROM (SELECT id AS chosen FROM {_TASKS}{where} {limits}) ids
+        JOIN tasks ON user_id = %(user)s AND id = chosen"""
     return f"""
 SELECT * FROM (
     SELECT page.*, count(*) OVER () AS matches, coalesce(sum(octet_length(title) + octet_length(description)) OVER (
         ORDER BY {order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before
-    FROM (
-        SELECT {columns} FROM {_get_source(deleted)}{_render_where([*conditions, *after_position])} ORDER BY {order}
-        LIMIT %(most)s::bigint
-    ) page
+    FROM ({page}) page
 ) sized
 WHERE bytes_before < %(page_bytes)s
 ORDER BY {order}"""
@@ -87,6 +132,14 @@ def count_tasks(conditions: Sequence[LiteralString], *, deleted: bool) -> Litera
     return f"""
 SELECT count(*) AS total
 FROM (SELECT FROM {_get_source(deleted)}{_render_where(conditions)} LIMIT %(counted)s::bigint) counted"""
+
+
+def count_sections(conditions: Sequence[LiteralString], key: LiteralString, *, deleted: bool) -> LiteralString:
+    """Returns the statement of one row: pairs of a section's key and the number of all its tasks."""
+    return f"""
+SELECT coalesce(json_agg(json_build_array(key, number)), '[]') AS sections FROM (
+    SELECT {key} AS key, count(*) AS number FROM {_get_source(deleted)}{_render_where(conditions)} GROUP BY key
+) counted"""
 
 
 def select_titles(conditions: Sequence[LiteralString], *, deleted: bool) -> LiteralString:
@@ -104,5 +157,5 @@ def _render_where(conditions: Sequence[LiteralString]) -> LiteralString:
 
 
 def _render_order(sorting: Sorting) -> LiteralString:
-    keys, _ = _KEYS[sorting]
-    return ", ".join([f"{key} DESC" for key in keys] if sorting in _NEWEST_FIRST else keys)
+    descending = " DESC" if sorting in _NEWEST_FIRST else ""
+    return ", ".join([f"{key}{descending}" for key, _ in _KEYS[sorting]])
