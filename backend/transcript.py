@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from backend.context.render import output_of
 from backend.conversations import timeline
 from backend.conversations.conversations import Conversation
-from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, Timeline, ToolCall
+from backend.conversations.records import Entry, Event, EventRecord, ModelTurn, Run, RunLink, Timeline, ToolCall
 from backend.runs.outcomes import is_failure, sentence_of_notice
 from backend.tools.connectors import names
 from common.changes import render_changes
@@ -66,10 +66,10 @@ class LogLine(BaseModel):
     agent: str | None
 
 
-async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncIterator[Line]:
-    runs = await timeline.load_runs(database, user_id, conversation.id)
-    renderer = LogRenderer(conversation, runs)
-    unread = [run.id for run in runs if not run.is_sub_agent]
+async def read_log(database: Database, user_id: str, conversation: Conversation) -> AsyncGenerator[Line]:
+    links = await timeline.load_links(database, user_id, conversation.id)
+    renderer = LogRenderer(conversation, links)
+    unread = [link.id for link in links.values() if link.parent_call_id is None]
     is_first = True
     while unread or is_first:
         sizes = await timeline.load_sizes(database, user_id, unread[:_RUNS_AT_ONCE])
@@ -86,17 +86,18 @@ async def read_log(database: Database, user_id: str, conversation: Conversation)
 
 
 class LogRenderer:
-    """`runs` are all of the conversation, also those of its sub-agents, in order."""
+    """`links` are those of all runs of the conversation, also of its sub-agents', in order."""
 
-    def __init__(self, conversation: Conversation, runs: Sequence[Run]) -> None:
+    def __init__(self, conversation: Conversation, links: Mapping[str, RunLink]) -> None:
         self._conversation = conversation
-        self._runs = {run.id: run for run in runs}
+        self._links = links
         self._numbers: dict[str, int] = {}
-        for run in runs:
-            if not run.is_sub_agent:  # an alternative has the number of what it replaces
-                self._numbers[run.id] = self._numbers.get(run.previous_run_id or "", 0) + 1
+        for link in links.values():
+            if link.parent_call_id is None:  # an alternative has the number of what it replaces
+                self._numbers[link.id] = self._numbers.get(link.previous_run_id or "", 0) + 1
         self._newest: dict[str, str] = {}  # of each run the line that its next one goes on from
-        self._line_ids: set[str] = set()
+        self._message_ids: set[str] = set()
+        self._turn_ids: set[str] = set()  # of the lines of these turns
         self._turns: defaultdict[_ModelTurn, list[EventRecord]] = defaultdict(list)  # what belongs to each one's line
         self._result_times: dict[_ModelTurn, datetime] = {}
         self._newest_result_at = conversation.created_at
@@ -110,17 +111,19 @@ class LogRenderer:
     def render(self, trees: Timeline) -> Iterator[Line]:
         """Renders whole runs with those of their sub-agents, later ones than before."""
         self._turns.clear()
+        self._turn_ids.clear()
         for record in (*trees.records, *trees.model_turns):
             self._turns[_get_turn(record)].append(record)
+        runs = {run.id: run for run in trees.runs}
         by_hand = [entry for entry in trees.entries if entry.kind in ("command", "change")]
-        events = [Event("entry_completed", entry, entry.seq, run=self._runs[entry.run_id]) for entry in by_hand]
+        events = [Event("entry_completed", entry, entry.seq, run=runs[entry.run_id]) for entry in by_hand]
         for event in sorted([*timeline.events_of(trees), *events], key=lambda event: event.number or 0):
             if event.run is not None:
                 yield from self._render_event(event, event.run)
 
     def render_end(self, successors: Iterable[tuple[str, datetime]]) -> Iterator[Line]:
         own = self._conversation
-        before = self._find_line_before(self._runs[own.head_run_id]) if own.head_run_id in self._runs else own.id
+        before = self._find_line_before(own.head_run_id or "")
         for other, at in successors:
             line_id = f"{own.id}/{other}"
             yield self._line("session_clear", at, id=line_id, parent_id=before, actor="user", output=other)
@@ -154,16 +157,18 @@ class LogRenderer:
 
     def _render_message(self, message: Entry, run: Run) -> Iterator[Line]:
         """Renders a message of the user; nothing for its copy, to which another answer belongs."""
-        if message.id in self._line_ids:  # another answer to a message has a copy of it
+        if message.id in self._message_ids:  # another answer to a message has a copy of it
             self._newest[run.id] = message.id
             return
+        self._message_ids.add(message.id)
         values = {"id": message.id, "actor": "user", "input": message.text}
         yield self._add(run, "user_message", _get_time(message, run), **values)
 
     def _render_turn(self, record: ModelTurn | Entry | ToolCall, run: Run) -> Iterator[Line]:
         line_id = _line_of_turn(record)
-        if line_id in self._line_ids:
+        if line_id in self._turn_ids:
             return
+        self._turn_ids.add(line_id)
         texts, times = list[str](), list[datetime | None]()
         for one in self._turns[_get_turn(record)]:
             if isinstance(one, ToolCall) or (isinstance(one, Entry) and one.kind == "assistant_message"):
@@ -217,19 +222,20 @@ class LogRenderer:
         return self._add(run, "tool_result", _get_time(entry, run), id=entry.id, output=output, **values)
 
     def _add(self, run: Run, event: str, at: datetime, *, id: str, parent_id: str | None = None, **values: Any) -> Line:
-        before = parent_id or self._find_line_before(run)
+        before = parent_id or self._find_line_before(run.id)
         self._newest[run.id] = id
-        self._line_ids.add(id)
         where = {"parent_id": before, "run_id": run.top_run_id, "turn": self._numbers.get(run.top_run_id)}
         return self._line(event, at, id=id, **where, **values)
 
-    def _find_line_before(self, run: Run) -> str:
-        if run.id in self._newest:
-            return self._newest[run.id]
-        if run.parent_run_id is not None:
-            return _line_of_call(run.parent_run_id, run.parent_call_id or "")
-        previous = self._runs.get(run.previous_run_id or "")
-        return self._find_line_before(previous) if previous else self._conversation.id
+    def _find_line_before(self, run_id: str) -> str:
+        link = self._links.get(run_id)
+        while link is not None:
+            if link.id in self._newest:
+                return self._newest[link.id]
+            if link.parent_run_id is not None:
+                return _line_of_call(link.parent_run_id, link.parent_call_id or "")
+            link = self._links.get(link.previous_run_id or "")
+        return self._conversation.id
 
     def _line(self, event: str, at: datetime, **values: Any) -> Line:
         own = {"ts": format_time(at), "level": "INFO", "event": event, "session_id": self._conversation.id}

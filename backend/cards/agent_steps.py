@@ -15,6 +15,7 @@ from backend.tools.table import LineValues
 from common.text import remove_invisible
 
 _MAX_LINE_LENGTH = 160  # characters
+_MAX_READ = 2_000  # characters, of which some cannot be seen
 _MAX_OUTPUT_LENGTH = 2_000  # characters: of a longer output the end is shown
 _MAX_DIFF_LINES = 8
 _MAX_LINKS = 20  # to files of a command
@@ -120,7 +121,9 @@ def render_step(call: ToolCall, folder_url: str = "") -> Json:
     else:
         below = texts.below(given, details, folder_url)
     return {
-        "title": title.format_map(LineValues({name: _line(value) for name, value in given.items()})),
+        "title": title.format_map(
+            LineValues({name: _line(value) for name, value in given.items() if f"{{{name}}}" in title})
+        ),
         "content": below,
         "icon": "info" if state == "failed" else texts.icon,
         "state": state,
@@ -135,7 +138,9 @@ def _find_texts(tool: str, given: Mapping[str, Any]) -> _StepTexts:
 
 
 def _line(value: Any) -> str:
-    text = " ".join(remove_invisible(value if isinstance(value, str) else json.dumps(value)).split())
+    """Renders the beginning of a value, which may have hundreds of thousands of characters."""
+    written = value if isinstance(value, str) else json.dumps(value)
+    text = " ".join(remove_invisible(written[:_MAX_READ]).split())
     return text if len(text) <= _MAX_LINE_LENGTH else text[:_MAX_LINE_LENGTH] + "…"
 
 

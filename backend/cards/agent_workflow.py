@@ -1,6 +1,6 @@
 """What a sub-agent does, as one item of the conversation: rendered from the call that started it and its run."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.cards.agent_steps import list_written_files, render_step
@@ -8,12 +8,20 @@ from backend.cards.widget import Json, Workflow
 from backend.conversations.records import ENDED, Entry, Event, Record, Run, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
+from common.pauses import with_pauses
 
 
-def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, folder_url: str = "") -> Workflow:
+async def render_calls(records: Sequence[Record], folder_url: str) -> dict[str, Json]:
+    """Renders calls as steps, by their ids; others are served in between."""
+    calls = (record for record in records if isinstance(record, ToolCall))
+    return {call.id: render_step(call, folder_url) async for call in with_pauses(calls)}
+
+
+def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], rendered: Mapping[str, Json]) -> Workflow:
+    """Renders the work of a sub-agent, of whose calls the steps are `rendered`."""
     title = f"{run.agent.capitalize()}: {(arguments_of(call.arguments) or {}).get('task') or ''}"
     assignment: Json = {"title": title, "content": "", "icon": "agent", "state": "none"}
-    steps = [assignment, *(step for step, _ in _render_steps(records, folder_url))]
+    steps = [assignment, *(_render_record(record, rendered) for record in _select_shown(records))]
     return Workflow(
         f"wf_{call.id}",
         run.seq,
@@ -27,19 +35,26 @@ def render_workflow(call: ToolCall, run: Run, records: Sequence[Record], *, fold
 
 def find_call(records: Sequence[Record], number: int) -> ToolCall | None:
     """Returns the call that a step shows; None for a text, and for the assignment, which is step 0."""
-    calls = [None, *(call for _, call in _render_steps(records, ""))]
-    return calls[number] if number < len(calls) else None
+    shown = [None, *_select_shown(records)]
+    record = shown[number] if number < len(shown) else None
+    return record if isinstance(record, ToolCall) else None
 
 
-def _render_steps(records: Sequence[Record], folder_url: str) -> Iterator[tuple[Json, ToolCall | None]]:
-    """Yields the calls of a run and what was said between them as steps, each with its call if it has one."""
+def _select_shown(records: Sequence[Record]) -> Iterator[Record]:
+    """Yields the calls of a run and what was said between them."""
     with_calls = {record.model_turn for record in records if isinstance(record, ToolCall)}
     for record in records:
         if isinstance(record, ToolCall):
             if record.reason != "too_many":
-                yield render_step(record, folder_url), record
+                yield record
         elif record.kind == "assistant_message" and record.complete and record.model_turn in with_calls:
-            yield {"title": "", "content": record.text, "icon": None, "state": "none"}, None
+            yield record
+
+
+def _render_record(record: Record, rendered: Mapping[str, Json]) -> Json:
+    if isinstance(record, ToolCall):
+        return rendered[record.id]
+    return {"title": "", "content": record.text, "icon": None, "state": "none"}
 
 
 def _render_summary(run: Run, records: Sequence[Record], steps: Sequence[Json]) -> str:
@@ -69,6 +84,8 @@ class _Agent:
     run: Run | None = None
     records: dict[str, Record] = field(default_factory=dict[str, Record])
     steps: Sequence[Json] = ()
+    ended_calls: dict[str, Json] = field(default_factory=dict[str, Json])
+    """The steps of calls that change no more."""
 
 
 @dataclass(slots=True)
@@ -97,7 +114,14 @@ class WorkflowStream:
 
     def _find_change(self, agent: _Agent, run: Run, *, has_ended: bool = False) -> WorkflowChange | None:
         """Renders an item again and compares its steps with those before; None if nothing has changed."""
-        workflow = render_workflow(agent.call, run, [*agent.records.values()], folder_url=self.folder_url)
+        records = [*agent.records.values()]
+        rendered = dict[str, Json]()
+        for call in records:
+            if isinstance(call, ToolCall):
+                rendered[call.id] = agent.ended_calls.get(call.id) or render_step(call, self.folder_url)
+                if call.state in ("done", "failed"):
+                    agent.ended_calls[call.id] = rendered[call.id]
+        workflow = render_workflow(agent.call, run, records, rendered)
         before, agent.steps = agent.steps, workflow.steps
         numbers = [number for number, step in enumerate(agent.steps) if number >= len(before) or step != before[number]]
         return WorkflowChange(workflow, numbers, has_ended) if numbers or has_ended else None

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, StrictStr, ValidationError
 
 from backend.cards.literal_text import render_arguments, render_line
-from backend.cards.widget import Card, Json, badge, caption, column, row
+from backend.cards.widget import Card, Json, action, badge, caption, column, row
 from backend.conversations.approvals import Decision
 from backend.conversations.records import ToolCall
 from backend.errors import InvalidRequest
@@ -177,8 +177,8 @@ def _approve_button(approval_id: str, deletes: int) -> Json:
     return button
 
 
-def _render_button(label: str, action: str, approval_id: str) -> Json:
-    return {"label": label, "action": {"type": action, "payload": {"approval_id": approval_id}}}
+def _render_button(label: str, kind: str, approval_id: str) -> Json:
+    return {"label": label, "action": action(kind, {"approval_id": approval_id})}
 
 
 # Clicks

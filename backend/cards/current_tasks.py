@@ -61,6 +61,14 @@ class CurrentTasks:
         made = {id: LastChange(task_id=id, batch=changes.run_id) for id in ids_of(changes)}
         return replace(self, last_changes={**made, **self.last_changes})
 
+    def find_differences(self, other: "CurrentTasks") -> set[int]:
+        """Returns the ids of the tasks that cards show otherwise with `other`."""
+        ids = {*self.known, *self.last_changes, *other.known, *other.last_changes}
+        return {id for id in ids if self._facts_of(id) != other._facts_of(id)}
+
+    def _facts_of(self, task_id: int) -> tuple[Task | None, LastChange | None, bool]:
+        return self.tasks.get(task_id), self.last_changes.get(task_id), task_id in self.known
+
     def can_undo(self, task_id: int, batch: str) -> bool:
         """Whether the batch changed the task last and is not undone, so that nothing else is undone with it."""
         last = self.last_changes.get(task_id)

@@ -19,6 +19,7 @@ from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import READING, CallTexts, LineValues, find_texts
 from common.changes import render_changes
+from common.pauses import with_pauses
 
 _MAX_VALUE_LENGTH = 60  # characters, in the line of a call
 _MAX_CARDS = 3  # of one call; more tasks are shown as a list
@@ -40,32 +41,58 @@ def render_progress(call: ToolCall) -> str | None:
     return template.format_map(LineValues(shortened)) or None
 
 
-def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
-    """Renders cards in order; of whole runs where possible, as what "Undo" undoes depends on all calls of a run."""
+async def render_cards(records: Iterable[Record], current: CurrentTasks) -> list[Card]:
+    """Renders cards in order; of whole runs where possible, as what "Undo" undoes depends on all calls of a run.
+
+    Others are served between the cards, which may show thousands of tasks.
+    """
     runs = dict[str, list[Record]]()
     for record in records:
         runs.setdefault(record.run_id, []).append(record)
-    cards = [card for of_run in runs.values() for card in render_cards_of_run(of_run, current)]
+    cards = [card for of_run in runs.values() for card in await _render_cards_of_run(of_run, current)]
     return sorted(cards, key=lambda card: card.number)
 
 
-def render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> list[Card]:
-    calls = [record for record in records if isinstance(record, ToolCall)]
-    changes = [call for call in calls if call.tool not in READING and call.state not in ("rejected", "not_made")]
-    total = next((one for one in records if isinstance(one, Entry) and one.kind == "changes" and one.complete), None)
-    cards = [card for call in calls if (card := render_approval(call)) is not None]
-    for call in calls:
-        cards += _render_changes(
-            call, current, is_only_change=len(changes) == 1, has_total=bool(total and ids_of(total))
-        )
-    if (read := list_below(records)) is not None:
-        cards += _render_list(read, records, current)
-    if total is not None:
+async def render_cards_of_calls(
+    records: Iterable[Record], call_ids: Iterable[str], current: CurrentTasks
+) -> list[Card]:
+    """Renders the cards of these calls of a run, so that each of many calls costs as much as one of a few."""
+    return sorted(await _render_calls([*records], current, call_ids), key=lambda card: card.number)
+
+
+async def _render_cards_of_run(records: Sequence[Record], current: CurrentTasks) -> list[Card]:
+    cards = await _render_calls(records, current)
+    if (read := await list_below(records)) is not None:
+        cards += await _render_list(read, records, current)
+    if (total := _find_total(records)) is not None:
         cards += _render_total(total, cards, current)
     return cards
 
 
-def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bool, has_total: bool) -> Iterator[Card]:
+async def _render_calls(
+    records: Sequence[Record], current: CurrentTasks, call_ids: Iterable[str] | None = None
+) -> list[Card]:
+    """Renders the cards of all calls of a run, or at least of those with these ids."""
+    calls = [record for record in records if isinstance(record, ToolCall)]
+    changes = [call for call in calls if call.tool not in READING and call.state not in ("rejected", "not_made")]
+    is_only_change, has_total = len(changes) == 1, bool((total := _find_total(records)) and ids_of(total))
+    if call_ids is not None:
+        # A second change makes "Undo" on the card of the first "Undo all".
+        shown = {*call_ids, *(call.id for call in changes if len(changes) <= 2)}
+        calls = [call for call in calls if call.id in shown]
+    cards = [card for call in calls if (card := render_approval(call)) is not None]
+    async for call in with_pauses(calls):
+        cards += await _render_changes(call, current, is_only_change=is_only_change, has_total=has_total)
+    return cards
+
+
+def _find_total(records: Iterable[Record]) -> Entry | None:
+    return next((one for one in records if isinstance(one, Entry) and one.kind == "changes" and one.complete), None)
+
+
+async def _render_changes(
+    call: ToolCall, current: CurrentTasks, *, is_only_change: bool, has_total: bool
+) -> list[Card]:
     """Renders what a call has changed; "Undo" is offered while nothing else has changed these tasks since.
 
     What would undo more than the card shows is offered below the answer, once there is its total.
@@ -73,23 +100,25 @@ def _render_changes(call: ToolCall, current: CurrentTasks, *, is_only_change: bo
     words = find_texts(call.tool, arguments_of(call.arguments) or {})
     tasks = [current.state_of(task) for task in get_changed_tasks(call)]
     if words is None or not tasks or call.result_seq is None or call.created_at is None:
-        return
+        return []
     as_list = len(tasks) > _MAX_CARDS
     with_others = not is_only_change or (len(tasks) > 1 and not as_list)
     can_undo = not words.final and all(current.can_undo(task.id, call.run_id) for task in tasks)
     can_undo = can_undo and not (with_others and has_total)
     undo = undo_button(call.run_id, with_others=with_others) if can_undo else None
+    cards: list[Card] = []
     for position, group in enumerate([tasks] if as_list else [[task] for task in tasks]):
         if as_list:
             is_undone = any(current.is_undone(task.id, call.run_id) for task in tasks)
             heading = f"{'Undone: ' if is_undone else ''}{words.heading.format(count=len(tasks))}"
-            root = render_changed_tasks(tasks, heading, now=current.now, undo=undo)
+            root = await render_changed_tasks(tasks, heading, now=current.now, undo=undo)
         else:
             label = _label_unless_undone(call, words, group[0], current)
             root = render_task_card(group[0], label, now=current.now, undo=undo)
-        ids, text = frozenset(task.id for task in group), copy_text(group, current.now)
+        ids, text = frozenset(task.id for task in group), await copy_text(group, current.now)
         card_id, offers_undo = _card_id(call, position), undo is not None
-        yield Card(card_id, call.result_seq, call.created_at, root, text, ids, call.run_id, offers_undo)
+        cards.append(Card(card_id, call.result_seq, call.created_at, root, text, ids, call.run_id, offers_undo))
+    return cards
 
 
 def _label_unless_undone(call: ToolCall, words: CallTexts, task: Task, current: CurrentTasks) -> str:
@@ -98,15 +127,15 @@ def _label_unless_undone(call: ToolCall, words: CallTexts, task: Task, current: 
     return "Restored" if call.tool == "delete_task" and task.status != "deleted" else "Undone"
 
 
-def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> Iterator[Card]:
-    tasks = [current.state_of(task) for task in read.listed_tasks]
+async def _render_list(read: ReadList, records: Sequence[Record], current: CurrentTasks) -> list[Card]:
+    tasks = [current.state_of(task) async for task in with_pauses(read.listed_tasks)]
     answers = [one for one in records if isinstance(one, Entry) and one.kind == "assistant_message"]
     number, call = answers[-1].last_seq, read.call
     if not tasks or number is None or call is None or call.created_at is None:
-        return
-    root = render_task_list(tasks, has_more=read.shows_more, now=current.now)
+        return []
+    root = await render_task_list(tasks, has_more=read.shows_more, now=current.now)
     ids = frozenset(task.id for task in tasks)
-    yield Card(_card_id(call), number, call.created_at, root, copy_text(tasks, current.now), ids)
+    return [Card(_card_id(call), number, call.created_at, root, await copy_text(tasks, current.now), ids)]
 
 
 def _render_total(total: Entry, cards: Sequence[Card], current: CurrentTasks) -> Iterator[Card]:

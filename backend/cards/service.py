@@ -1,15 +1,15 @@
 """The cards of conversations with their tasks as they are now: for pages, for readers of a run, and for clicks."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
 from backend.cards.approvals import render_approval
-from backend.cards.current_tasks import CurrentTasks, get_changed_tasks, ids_of, load_current_tasks
-from backend.cards.render import render_cards
+from backend.cards.current_tasks import CurrentTasks, ids_of, load_current_tasks
+from backend.cards.render import render_cards, render_cards_of_calls
 from backend.cards.task import ChangedTask, Task
 from backend.cards.task_cards import COMPLETE, OPEN, REOPEN, UNDO
 from backend.cards.widget import Card, record_of_item
@@ -20,6 +20,7 @@ from backend.tools.table import find_tool
 from backend.tools.task_tools import CallRejected, ChangeCall, TaskTools, derive_id
 from common.clock import Clock, wall_time
 from common.database import Database
+from common.pauses import with_pauses
 
 _LIVE_CARDS = 20  # the newest of a conversation show the tasks as they are, older ones as their calls have left them
 # In the process of a run its readers get an event at once, in others when they next look at the rows, within a second.
@@ -86,10 +87,15 @@ def _choose_change(tools: TaskTools, click: Click, card: Card) -> _Change | None
 
 @dataclass(frozen=True, slots=True)
 class _Reloaded:
-    """The newest records of the other runs of a conversation, and the tasks after a call has changed some."""
+    """The tasks after a call of a run has changed some, and later calls up to the event `last_number`.
 
-    others: Sequence[Record]
+    `others` are the newest records of the other runs of the conversation that show the `changed` tasks.
+    """
+
     current: CurrentTasks
+    last_number: int
+    changed: Set[int]
+    others: Sequence[Record]
 
 
 @dataclass(slots=True)
@@ -111,12 +117,16 @@ class CardService:
         self, user_id: str, records: Iterable[Record], *, time_zone: str | None = None
     ) -> CurrentTasks:
         """Loads the tasks of the newest cards of these records as they are now, in one request to the task server."""
-        with_tasks = [ids for record in records if (ids := ids_of(record))]
-        ids = {id for ids in with_tasks[-_LIVE_CARDS:] for id in ids}
+        return await self._load_tasks(user_id, [ids for _, ids in await _find_tasks(records)], time_zone)
+
+    async def _load_tasks(
+        self, user_id: str, ids_of_cards: Sequence[Iterable[int]], time_zone: str | None = None
+    ) -> CurrentTasks:
+        ids = {id for ids in ids_of_cards[-_LIVE_CARDS:] for id in ids}
         return await load_current_tasks(self.tools, user_id, ids, now=self.now(time_zone))
 
     async def render(self, user_id: str, records: Sequence[Record], *, time_zone: str | None = None) -> list[Card]:
-        return render_cards(records, await self.load_tasks(user_id, records, time_zone=time_zone))
+        return await render_cards(records, await self.load_tasks(user_id, records, time_zone=time_zone))
 
     async def load_newest(self, user_id: str, conversation_id: str) -> list[Record]:
         return (await timeline.load_shown(self.database, user_id, conversation_id, runs=_LIVE_CARDS)).records
@@ -136,8 +146,18 @@ class CardService:
         self, user_id: str, conversation_id: str, call: ToolCall, of_run: Sequence[Record]
     ) -> _Reloaded:
         newest = await self.load_newest(user_id, conversation_id)
-        others = [record for record in newest if record.run_id != call.run_id]
-        return _Reloaded(others, await self.load_tasks(user_id, [*others, *of_run]))
+        loaded = [record for record in newest if record.run_id == call.run_id]
+        if not loaded:  # an earlier run, or on another path
+            loaded = (await timeline.load_run_of_record(self.database, user_id, conversation_id, call.id)).records
+        records = {record.id: record for record in (*loaded, *of_run)}.values()
+        in_run = await _find_tasks(records)
+        in_others = await _find_tasks(record for record in newest if record.run_id != call.run_id)
+        current = await self._load_tasks(user_id, [ids for _, ids in (*in_others, *in_run)])
+        changed = {id for record, ids in in_run if _is_change_since(record, call) for id in ids}
+        runs = {record.run_id for record, ids in in_others if not changed.isdisjoint(ids)}
+        others = [record for record in newest if record.run_id in runs]
+        last_number = max(record.result_seq or 0 for record in records if isinstance(record, ToolCall))
+        return _Reloaded(current, last_number, changed, others)
 
     async def act(
         self, user_id: str, conversation_id: str, click: Click, *, time_zone: str | None = None
@@ -159,7 +179,7 @@ class CardService:
     async def _apply_click(self, user_id: str, conversation_id: str, click: Click, time_zone: str | None) -> list[Card]:
         record_id = record_of_item(click.card_id)
         records = (await timeline.load_run_of_record(self.database, user_id, conversation_id, record_id)).records
-        card = _find_card(render_cards(records, CurrentTasks()), click.card_id)
+        card = _find_card(await render_cards(records, CurrentTasks()), click.card_id)
         if card is None:
             raise NotFound.of("item", click.card_id)
         shown: list[Card] = []
@@ -195,6 +215,8 @@ class CardStream:
     time_zone: str | None = None
     _records: dict[str, Record] = field(default_factory=dict[str, Record])
     _current: CurrentTasks = field(init=False)
+    _loaded_until: int = 0
+    """Up to which event of the run the current tasks were loaded."""
     _sent: dict[str, Card] = field(default_factory=dict[str, Card])
 
     def __post_init__(self) -> None:
@@ -206,36 +228,61 @@ class CardStream:
             if event.type not in kinds or not isinstance(event.record, ToolCall):
                 return []
             card = render_approval(event.record)  # only its approval has one
-            return self._select_changed([card] if card else [])
+            return await self._select_changed([card] if card else [])
         if isinstance(event.record, ToolCall) or (isinstance(event.record, Entry) and event.type == "entry_completed"):
             self._records[event.record.id] = event.record
+        if isinstance(event.record, ToolCall) and event.type in kinds:
+            return await self._apply_call(event.record, is_completed=event.type == "call_completed")
         if isinstance(event.record, Entry) and event.record.kind == "changes":
             self._current = self._current.with_changes(event.record)
-        elif event.type not in (*kinds, "run_ended"):
+        elif event.type != "run_ended":
             return []
-        earlier: list[tuple[Card, bool]] = []
-        if event.type == "call_completed" and isinstance(event.record, ToolCall):
-            if event.record.state == "done" and find_tool(event.record.tool).redraws:
-                earlier = await self._reload_tasks(event.record)
+        return await self._select_changed(await render_cards(self._records.values(), self._current))
+
+    async def _apply_call(self, call: ToolCall, *, is_completed: bool) -> list[tuple[Card, bool]]:
+        """Returns the cards of a call, and those that show tasks which are known otherwise since it was made."""
+        before, earlier = self._current, list[tuple[Card, bool]]()
+        if is_completed and (call.result_seq or 0) > self._loaded_until:
+            if call.state == "done" and find_tool(call.tool).redraws:
+                earlier = await self._reload_tasks(call)
             else:
-                self._current = self._current.with_call(event.record)
-        return [*earlier, *self._select_changed(render_cards(self._records.values(), self._current))]
+                self._current = before.with_call(call)
+        changed = self._current.find_differences(before)
+        shown = {record_of_item(card.id) for card in self._sent.values() if not card.task_ids.isdisjoint(changed)}
+        cards = await render_cards_of_calls(self._records.values(), {call.id, *shown}, self._current)
+        return [*earlier, *await self._select_changed(cards)]
 
     async def _reload_tasks(self, call: ToolCall) -> list[tuple[Card, bool]]:
         """Loads the tasks again after a call has changed some; returns the earlier cards that show the same tasks."""
         of_run = [*self._records.values()]
         reloaded = await self.service.reload_tasks(self.user_id, self.conversation_id, call, of_run)
         self._current = replace(reloaded.current, now=self.service.now(self.time_zone))
-        if not self._current.known:  # the task service did not answer
+        if self._current.known:
+            self._loaded_until = reloaded.last_number
+        else:  # the task service did not answer
             self._current = self._current.with_call(call)
-        changed = {task.id for task in get_changed_tasks(call)}
-        cards = render_cards(reloaded.others, self._current)
-        return [(card, False) for card in cards if not card.task_ids.isdisjoint(changed)]
+        cards = await render_cards(reloaded.others, self._current)
+        changed = await self._select_changed(card for card in cards if not card.task_ids.isdisjoint(reloaded.changed))
+        return [(card, False) for card, _ in changed]
 
-    def _select_changed(self, cards: Iterable[Card]) -> list[tuple[Card, bool]]:
-        changed = [(card, card.id not in self._sent) for card in cards if self._sent.get(card.id) != card]
+    async def _select_changed(self, cards: Iterable[Card]) -> list[tuple[Card, bool]]:
+        each = with_pauses(cards)
+        changed = [(card, card.id not in self._sent) async for card in each if self._sent.get(card.id) != card]
         self._sent |= {card.id: card for card, _ in changed}
         return changed
+
+
+async def _find_tasks(records: Iterable[Record]) -> list[tuple[Record, list[int]]]:
+    """Returns the records that show tasks, with the ids of these."""
+    return [(record, ids) async for record in with_pauses(records) if (ids := ids_of(record))]
+
+
+def _is_change_since(record: Record, call: ToolCall) -> bool:
+    return (
+        isinstance(record, ToolCall)
+        and find_tool(record.tool).redraws
+        and (record.result_seq or 0) >= (call.result_seq or 0)
+    )
 
 
 def _find_card(cards: Iterable[Card], card_id: str) -> Card | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from backend.cards.task import Task
 from backend.cards.widget import Json, action, badge, caption, column, quiet_button, row
+from common.pauses import with_pauses
 from common.task_words import FieldWords, describe_due, select_fields
 
 COMPLETE, REOPEN, UNDO = "complete_task", "reopen_task", "undo"  # types of actions
@@ -28,14 +29,14 @@ def render_task_card(task: Task, label: str, *, now: datetime | None, undo: Json
     return {"type": "Card", "size": "sm", "children": [first, *_below(task, now)]}
 
 
-def render_changed_tasks(tasks: Sequence[Task], heading: str, *, now: datetime | None, undo: Json | None) -> Json:
+async def render_changed_tasks(tasks: Sequence[Task], heading: str, *, now: datetime | None, undo: Json | None) -> Json:
     # Above the tasks, of which only the first are shown at once.
     first = [{"type": "ListViewItem", "key": "undo", "children": [undo]}] if undo else []
-    return _list([*first, *(_task_row(task, now) for task in tasks[:_MAX_SHOWN])], heading)
+    return _list([*first, *await _render_rows(tasks, now)], heading)
 
 
-def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | None) -> Json:
-    rows = [_task_row(task, now) for task in tasks[:_MAX_SHOWN]]
+async def render_task_list(tasks: Sequence[Task], *, has_more: bool, now: datetime | None) -> Json:
+    rows = await _render_rows(tasks, now)
     has_more = has_more or len(tasks) > _MAX_SHOWN
     if has_more:
         rows.append({"type": "ListViewItem", "key": "more", "children": [caption(_MORE)]})
@@ -64,12 +65,16 @@ def render_changes_line(line: str, *, undo: Json | None) -> Json:
     }
 
 
-def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
-    return "\n".join(_render_copy_text(task, now) for task in tasks[:_MAX_SHOWN])
+async def copy_text(tasks: Sequence[Task], now: datetime | None) -> str:
+    return "\n".join([_render_copy_text(task, now) async for task in with_pauses(tasks[:_MAX_SHOWN])])
 
 
 def _list(rows: Sequence[Json], heading: str) -> Json:
     return {"type": "ListView", "limit": _SHOWN_AT_FIRST, "status": {"text": heading}, "children": [*rows]}
+
+
+async def _render_rows(tasks: Sequence[Task], now: datetime | None) -> list[Json]:
+    return [_task_row(task, now) async for task in with_pauses(tasks[:_MAX_SHOWN])]
 
 
 def _task_row(task: Task, now: datetime | None) -> Json:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 
 from backend.cards.current_tasks import page_of
 from backend.cards.task import Task
 from backend.conversations.records import Entry, Record, ToolCall
 from backend.tools.approval_policy import arguments_of
 from backend.tools.table import find_tool
+from common.pauses import with_pauses
 from common.task_words import describe_due, select_fields
 
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
@@ -18,6 +20,7 @@ _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\
 _WARNINGS = ("answer_over_limit", "answer_filtered", "answer_repeated", "nothing_changed")
 
 _MAX_LINES = 50
+_MAX_LISTED, _MAX_TITLE = 500, 400  # lines of an answer that are compared with titles, and characters of each
 
 
 @dataclass(slots=True)
@@ -35,7 +38,7 @@ class ReadList:
     @property
     def listed_tasks(self) -> Sequence[Task]:
         """The tasks that belong below the answer: those that the answer lists itself, if it does, otherwise all."""
-        lines = _LISTED.findall(self.answer)
+        lines = [line[1][:_MAX_TITLE] for line in islice(_LISTED.finditer(self.answer), _MAX_LISTED)]
         return _find_named_tasks(lines, self.tasks) if lines else self.tasks
 
     @property
@@ -61,10 +64,10 @@ class ReadList:
         self.has_more = page.next_cursor is not None
 
 
-def list_below(records: Iterable[Record]) -> ReadList | None:
+async def list_below(records: Iterable[Record]) -> ReadList | None:
     """Returns the list that belongs below the answer of a run; None if none was read, or the answer is not complete."""
     read, last = ReadList(), None
-    for record in records:
+    async for record in with_pauses(records):
         if isinstance(record, ToolCall):
             read.add(record)
         elif record.kind == "user_message":
@@ -80,9 +83,9 @@ def list_below(records: Iterable[Record]) -> ReadList | None:
     return read if is_answered and read.tasks else None
 
 
-def render_list_text(records: Iterable[Record]) -> str:
+async def render_list_text(records: Iterable[Record]) -> str:
     """Renders the list for clients that show no widgets; empty if the answer lists or names the tasks itself."""
-    if (read := list_below(records)) is None or _LISTED.search(read.answer):
+    if (read := await list_below(records)) is None or _LISTED.search(read.answer):
         return ""
     said = _fold(read.answer)
     if all(_fold(task.title) in said for task in read.tasks):

@@ -54,8 +54,15 @@ def record_of_item(item_id: str) -> str:
 
 
 def action(kind: str, payload: Mapping[str, Any], *, on_client: bool = False) -> Json:
-    """Creates the action of a component; `on_client` for one that the client carries out itself."""
-    return {"type": kind, "payload": dict(payload), **({"handler": "client"} if on_client else {})}
+    """Creates the action of a component, with all fields of ChatKit's; `on_client` if the client carries it out."""
+    handler = "client" if on_client else "server"
+    return {
+        "type": kind,
+        "payload": dict(payload),
+        "handler": handler,
+        "loadingBehavior": "auto",
+        "streaming": True,
+    }
 
 
 def caption(value: str, **style: Any) -> Json:

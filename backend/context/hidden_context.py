@@ -5,40 +5,27 @@ Nothing inside a block can close it, and nothing outside of one can look like it
 
 import html
 import re
-import unicodedata
+import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
+from backend.context.tag_letters import SPELLINGS
 from backend.model.hidden_frame import FRAME
 from common.text import remove_invisible
 
 _BEGINNING = FRAME.partition("{}")[0]
 # What may be read as the beginning of a tag: what Unicode folds to it, and what its list of confusables says is alike.
 _OPENING = "<\uff1c\ufe64\u226e\u2039\u3008\u2329\u27e8\u02c2\u1438\u16b2\u2770\u276c\u276e\U0001d236"
-# What is drawn like a letter of the name, small or capital, as it is after case folding.
-_DRAWN_ALIKE = {
-    "h": "\u04bb\u0570\u043d\u03b7\u13bb\u13c2",
-    "i": "l1\u0456\u0131\u03b9\u04cf",
-    "d": "\u0501\u13a0",
-    "e": "3\u0435\u03b5\u13ac",
-    "n": "\u0578\u043f\u03b7\u03bd",
-    "c": "\u0441\u03f2\u13df",
-    "o": "0\u043e\u03bf\u0585\u03c3",
-    "t": "\u0442\u03c4\u13a2",
-    "x": "\u0445\u03c7",
-}
-_NAME = re.compile("".join(f"[{letter}{_DRAWN_ALIKE[letter]}]" for letter in "hiddencontext"))
-_LETTERS = [{letter, *alike} for letter, alike in _DRAWN_ALIKE.items()]
-# By its name, the letter that a variant of a Latin one stands for: small capitals, squared letters, those with hooks.
-_LATIN = re.compile(r"\b(?:LATIN|SQUARED|CIRCLED)\b.*\b(?:LETTER|CAPITAL) ([A-Z])\b")
 # What chat templates begin and end messages with, as <|im_start|> and, of some models, with full-width bars.
 _TEMPLATE_TOKEN = re.compile("<(?=[|\uff5c][^\\s<>|\uff5c]{1,64}[|\uff5c]>)")
-_NO_LETTERS = re.compile(r"[\W_]+")
-# Letters that look like none of the name's.
-_CJK_LETTERS = re.compile("(?:(?=[^\\W\\d_])[\u3400-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff])+")
-_SPELLING = {*"hiddencontext", *"".join(_DRAWN_ALIKE.values())}
 _AS_JSON = {ord(c): f"\\u{ord(c):04x}" for c in "<>" + _OPENING[1:]}
+_NAME = "hiddencontext"
+_H_OR_N = "H"
+_PARTS = {chr(ord("P") + number): part for number, part in enumerate(SPELLINGS) if len(part) > 1}
+_LETTERS = re.compile(r"[^\W_]+")
+_PIECE = 50_000  # characters, between which other threads run
+_LETTERS_END = 0x10000  # other letters beyond are rare, and are skipped like signs
 _NOT_ASCII_OPENING = re.compile(f"[{_OPENING[1:]}]")
 
 
@@ -95,21 +82,28 @@ def _is_like_tag(text: str) -> bool:
     """Whether a tag in the text could be taken for a block's, whatever is between its letters and looks like them."""
     if not any(c in text for c in _OPENING):
         return False
-    text = _CJK_LETTERS.sub("z", text)  # a letter that is not in the name either
-    simplified = {ord(c): _simplify_character(c) for c in set(text)}
-    spelt = set("".join(simplified.values()))
-    if any(letters.isdisjoint(spelt) for letters in _LETTERS):
-        return False
-    return _NAME.search(text.translate(simplified)) is not None
+    table = _create_spelling_table()
+    pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+    spelling = "".join(piece.translate(table) for piece in pieces).replace(" ", "")
+    for symbol, part in _PARTS.items():
+        spelling = spelling.replace(symbol, part)
+    # The "n" of the name is never before an "i", and its "h" always.
+    return _NAME in spelling.replace(_H_OR_N + "i", "hi").replace(_H_OR_N, "n")
 
 
-@lru_cache(maxsize=65_536)
-def _simplify_character(character: str) -> str:
-    """Returns what is left of a character to read: letters that may spell the name, a dash for all others, or nothing.
+@cache
+def _create_spelling_table() -> bytes:
+    """Returns what each character may spell: a letter or part of the name, a dash for other letters, or a blank.
 
-    Some fold to many letters, which is a way to make a text long.
+    One byte for each character, as translating with a dictionary that lacks some takes ten times as long.
     """
-    folded = _NO_LETTERS.sub("", unicodedata.normalize("NFKD", character).casefold())
-    if not character.isascii() and (letter := _LATIN.search(unicodedata.name(character, ""))):
-        folded = letter[1].lower()
-    return folded if not folded or _SPELLING.intersection(folded) else "-"
+    table = bytearray(b" " * (sys.maxunicode + 1))
+    for letters in _LETTERS.finditer("".join(map(chr, range(_LETTERS_END)))):
+        table[letters.start() : letters.end()] = b"-" * len(letters[0])
+    symbols = {"": " ", **{part: symbol for symbol, part in _PARTS.items()}}
+    for part, characters in SPELLINGS.items():
+        for character in characters:
+            table[ord(character)] = ord(symbols.get(part, part))
+    for character in {*SPELLINGS["h"]}.intersection(SPELLINGS["n"]):
+        table[ord(character)] = ord(_H_OR_N)
+    return bytes(table)

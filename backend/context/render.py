@@ -1,8 +1,7 @@
 """Renders a timeline as input items of the Agents SDK. Every tool call has an output, whatever became of it."""
 
-import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -78,23 +77,12 @@ def render_input(timeline: Timeline) -> Items:
 
 def render_records(timeline: Timeline, *, after: int = -1) -> list[RenderedRecord]:
     """Renders the records after a number."""
-    return list(_render_each(timeline, after))
-
-
-async def render_gradually(timeline: Timeline) -> list[RenderedRecord]:
-    """Renders all records; others are served between two of them."""
-    rendered: list[RenderedRecord] = []
-    for one in _render_each(timeline, 0):
-        rendered.append(one)
-        await asyncio.sleep(0)
-    return rendered
-
-
-def _render_each(timeline: Timeline, after: int) -> Iterator[RenderedRecord]:
     turns = {_get_model_turn(record) for record in timeline.records if isinstance(record, ToolCall)}
-    for record in timeline.records:
-        if (record.seq or 0) > after:
-            yield RenderedRecord(record, _render_record(record, timeline, has_calls=_get_model_turn(record) in turns))
+    return [
+        RenderedRecord(record, _render_record(record, timeline, has_calls=_get_model_turn(record) in turns))
+        for record in timeline.records
+        if (record.seq or 0) > after
+    ]
 
 
 def order_items(rendered: Iterable[RenderedRecord]) -> Items:

@@ -63,8 +63,8 @@ _LIMITS = {
     "tokens_per_day": "You have used up your {most:,} model tokens of today. Try again {wait}.",
     "conversations": "You have reached the limit of {most:,} conversations. Continue one of them, or delete some.",
     "idempotency_keys": (
-        "You have reached the limit of {most:,} requests with an idempotency key in 24 hours. "
-        "Send this one without a key, or try again later."
+        "The stored responses to your requests with an idempotency key have reached their limit of {most:,}, or 10 MB. "
+        "Send this one without a key, or try again in some days."
     ),
 }
 _RUNNING_SECONDS, _AN_HOUR = 5, 3600

@@ -20,7 +20,7 @@ from backend.conversations.timeline import (
     RecordStatements,
     SentTimeline,
 )
-from common.database import Database, Transaction
+from common.database import Database, Transaction, fetch_rows
 
 _SUMMARY = f"""
 SELECT {ENTRY_COLUMNS} FROM entries e JOIN runs r ON r.user_id = e.user_id AND r.id = e.run_id AND r.active
@@ -92,7 +92,7 @@ class SentHistory:
 
     async def fetch(self) -> Timeline:
         found = await self.records.fetch()
-        found.noted_calls = _by_id(await self.noted_calls.fetchall())
+        found.noted_calls = _by_id(await fetch_rows(self.noted_calls))
         # Where one of both was cut off, the other begins there, too.
         summaries = [entry for entry in found.entries if entry.kind == "summary"]
         others = [entry for entry in found.entries if entry.kind != "summary"]
@@ -128,7 +128,7 @@ async def load_uncovered(database: Database, user_id: str, conversation_id: str,
         sent = await _TO_SUMMARISE.send(tx, conversation=conversation_id, up_to=up_to)
         noted = await tx.execute(_SHOWN_NOTED_CALLS, ToolCall, conversation=conversation_id)
     uncovered = await sent.fetch()
-    uncovered.noted_calls = _by_id(await noted.fetchall())
+    uncovered.noted_calls = _by_id(await fetch_rows(noted))
     return uncovered
 
 

@@ -72,6 +72,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class RunLink:
+    """Where a run stands among those of its conversation."""
+
+    id: str
+    previous_run_id: str | None
+    parent_run_id: str | None
+    parent_call_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationHead:
     title: str | None
     created_at: datetime
@@ -176,7 +186,7 @@ class Event:
 
     @property
     def sub_agent(self) -> str | None:
-        return self.run.sub_agent if self.run is not None else None
+        return self.run.agent if self.run is not None and self.run.parent_call_id is not None else None
 
 
 @dataclass(slots=True)

@@ -16,6 +16,8 @@ from backend.conversations.runs import SIGNAL
 from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS
 from backend.errors import LimitReached, NotFound
 from backend.ids import new_id
+from backend.users import idempotency
+from backend.users.idempotency import KeyedResponse
 from backend.users.limits import UserLimits, send_request
 from common.database import Database
 
@@ -98,17 +100,27 @@ class UnreadMessage:
 
 
 async def add(
-    database: Database, run: Run, message: UserMessage, mode: Mode, *, process_id: int, limits: UserLimits
+    database: Database,
+    run: Run,
+    message: UserMessage,
+    mode: Mode,
+    *,
+    process_id: int,
+    limits: UserLimits,
+    response: KeyedResponse | None = None,
 ) -> tuple[list[Run], list[str]]:
     """Queues a message of a running run: it is read before the next request to the model, or answered in a run of its
     own afterwards. A steering message drops the follow-ups that are queued. A run that waits for approval is resumed in
     this process, and its calls are rejected.
 
     Returns the runs of that tree, whose lease this process now holds, and the ids of the follow-ups that were dropped.
-    Raises `RunEnded` and `LimitReached`; nothing is stored then.
+    With a key, that and the response are stored, too. Raises `RunEnded`, `LimitReached` and `KeyStored`; then nothing
+    is stored.
     """
     values = {"id": message.id, "text": message.text, "details": Jsonb(message.details or {}), "mode": mode}
     async with database.transaction(run.user_id) as tx:
+        if response is not None:
+            await idempotency.send_key(tx, response.key)
         resumed = await send_rejections(tx, run, process_id=process_id)
         dropped = await tx.execute(_DROP_FOLLOW_UPS, run=run.id) if mode == "steer" else None
         queued = await tx.execute(_COUNT, run=run.id)
@@ -121,7 +133,9 @@ async def add(
             if count is not None and count["queued"] >= MAX_QUEUED:
                 raise LimitReached(f"Up to {MAX_QUEUED} messages can wait for an answer. Wait until some were read.")
             raise RunEnded
-    dropped_ids = [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
+        dropped_ids = [row["id"] for row in await dropped.fetchall()] if dropped is not None else []
+        if response is not None:
+            await response.send(tx, dropped_ids)
     return await resumed.fetchall(), dropped_ids
 
 

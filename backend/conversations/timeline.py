@@ -17,11 +17,12 @@ from backend.conversations.records import (
     ModelTurn,
     Record,
     Run,
+    RunLink,
     Timeline,
     ToolCall,
 )
 from backend.users.usage import TOKENS_TODAY
-from common.database import Database, Transaction
+from common.database import Database, Transaction, fetch_rows
 
 ENTRY_COLUMNS = """e.run_id, e.id, e.kind, e.text, e.details, e.complete, e.model_turn, e.feedback, e.seq, e.last_seq,
     e.created_at"""
@@ -72,7 +73,7 @@ class SentTimeline:
     calls: AsyncCursor[ToolCall]
 
     async def fetch(self) -> Timeline:
-        records: list[Record] = [*await self.entries.fetchall(), *await self.calls.fetchall()]
+        records: list[Record] = [*await fetch_rows(self.entries), *await fetch_rows(self.calls)]
         return Timeline(sorted(records, key=lambda record: record.seq or 0))
 
 
@@ -161,8 +162,8 @@ SELECT greatest(0, (SELECT max(last_seq) FROM entries WHERE user_id = %(user)s A
     (SELECT count(*) FROM model_turns m JOIN runs r ON r.user_id = m.user_id AND r.id = m.run_id
     WHERE r.user_id = %(user)s AND r.top_run_id = %(top)s AND r.parent_call_id IS NOT NULL) AS agent_model_turns"""
 _SIZES = f"SELECT r.id AS run_id, {TREE_BYTES} AS size FROM runs r WHERE r.user_id = %(user)s AND r.id = ANY(%(tops)s)"
-_RUNS_OF_CONVERSATION = f"""
-SELECT {RUN_COLUMNS} FROM runs r
+_LINKS_OF_CONVERSATION = """
+SELECT r.id, r.previous_run_id, r.parent_run_id, r.parent_call_id FROM runs r
 WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s ORDER BY r.seq"""
 _SUCCESSORS = """
 SELECT id, created_at FROM conversations
@@ -220,10 +221,14 @@ async def send_progress(tx: Transaction, top_run_id: str) -> AsyncCursor[DictRow
     return await tx.execute(_PROGRESS, top=top_run_id)
 
 
-async def load_runs(database: Database, user_id: str, conversation_id: str) -> list[Run]:
-    """Loads all runs of a conversation, a hundred at a time: to create 20,000 at once takes 0.2 seconds."""
+async def load_links(database: Database, user_id: str, conversation_id: str) -> dict[str, RunLink]:
+    """Loads the links of all runs of a conversation in order, a hundred at a time: 20,000 at once take long."""
+    links: dict[str, RunLink] = {}
     async with database.transaction(user_id, snapshot=True) as tx:
-        return [Run(**row) async for row in tx.stream(_RUNS_OF_CONVERSATION, conversation=conversation_id)]
+        async for row in tx.stream(_LINKS_OF_CONVERSATION, conversation=conversation_id):
+            previous = links.get(row["previous_run_id"] or "")  # whose id is in memory once
+            links[row["id"]] = RunLink(**{**row, "previous_run_id": previous and previous.id})
+    return links
 
 
 async def load_successors(database: Database, user_id: str, conversation_id: str) -> list[tuple[str, datetime]]:

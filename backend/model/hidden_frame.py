@@ -95,6 +95,8 @@ class FrameFilter:
 
     def finish(self) -> str:
         """Returns the rest, at the end of the text. Another text may follow."""
+        if not self._pending and self._state == "text":
+            return ""
         rest = self._read(is_last=True)
         self._pending, self._state = "", "text"
         return rest

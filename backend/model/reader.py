@@ -6,8 +6,9 @@ calls and reasoning in tags, is put together by `ToolCallAssembler` and `ThinkTa
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal
 
 from backend.model.errors import ModelError
@@ -17,6 +18,7 @@ from backend.model.think_tags import ThinkTags
 from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, storable
 
 Frame = dict[str, Any]
+_NO_USAGE = Counter[str]()  # of all pieces but the last, and never changed
 Finish = Literal["stop", "length", "content_filter", "repeated"]
 _FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
@@ -42,9 +44,9 @@ class Piece:
 
     text: str = ""
     thought: str = ""
-    calls: list[ParsedToolCall] = field(default_factory=list)
+    calls: Sequence[ParsedToolCall] = ()
     finish: Finish | None = None
-    usage: Counter[str] = field(default_factory=Counter[str])
+    usage: Counter[str] = field(default_factory=lambda: _NO_USAGE)
     """Counts of `input_tokens`, `output_tokens` and, among these, `reasoning_tokens`; empty if the server sent none."""
 
 
@@ -91,16 +93,17 @@ class ResponseReader:
             self.chars += sum(_CHARS_OF_CALL for one in fragments if one.name)
             self._calls.take(fragments, is_last=reason is not None)
         self.finish = reason or self.finish
-        for reasoning, content, refusal in _divide(*_reasoning_and_content(delta), _get_text(delta.get("refusal"))):
-            yield self._read_part(reasoning, content, refusal)
+        for part in _divide(*_reasoning_and_content(delta), _get_text(delta.get("refusal"))):
+            yield self._read_part(*part)
             if self.is_repeated:
                 break
 
     def _read_part(self, reasoning: str, content: str, refusal: str) -> Piece:
         self._count(len(reasoning) + len(content) + len(refusal))
         text, thought = self.tags.feed(storable(content))
-        text, thought = text + storable(refusal), storable(reasoning) + thought
-        piece = Piece(self._texts.feed(text), self._thoughts.feed(thought))
+        if refusal or reasoning:
+            text, thought = text + storable(refusal), storable(reasoning) + thought
+        piece = Piece(self._texts.feed(text), self._thoughts.feed(thought) if thought else "")
         self.has_output = self.has_output or bool(piece.text or self._calls)
         return piece
 
@@ -124,10 +127,7 @@ class ResponseReader:
 
 def _raise_if_error(frame: Frame) -> None:
     is_answer = frame.get("choices") is not None or frame.get("usage")
-    # huggingface/text-generation-inference#1896
-    says = any(isinstance(frame.get(name), str) for name in ("message", "detail", "msg", "error_msg"))
-    is_flat = not is_answer and (says or frame.get("object") == "error")
-    if frame.get("error") or is_flat:  # nodetool-ai/nodetool#5755
+    if frame.get("error") or (not is_answer and _is_flat_error(frame)):  # nodetool-ai/nodetool#5755
         raise ModelError.of_body(frame)
     match frame.get("base_resp"):  # MiniMax, CherryHQ/cherry-studio#11287
         case {"status_code": int(code)} as status if code:
@@ -136,35 +136,45 @@ def _raise_if_error(frame: Frame) -> None:
             pass
 
 
+def _is_flat_error(frame: Frame) -> bool:
+    # huggingface/text-generation-inference#1896
+    says = any(isinstance(frame.get(name), str) for name in ("message", "detail", "msg", "error_msg"))
+    return says or frame.get("object") == "error"
+
+
 def _get_first_choice(frame: Frame) -> Frame:
     choices = frame.get("choices")  # null or missing in usage and pings: pydantic/pydantic-ai#5165
-    listed = choices if isinstance(choices, list) else []
-    return next((one for one in listed if isinstance(one, dict) and not one.get("index")), {})
+    for one in choices if isinstance(choices, list) else ():
+        if isinstance(one, dict) and not one.get("index"):
+            return one
+    return {}
 
 
 def _render_delta(choice: Frame) -> Frame:
-    # SillyTavern/SillyTavern#4351
-    return next((value for name in ("delta", "message") if isinstance(value := choice.get(name), dict)), {})
+    for name in ("delta", "message"):  # SillyTavern/SillyTavern#4351
+        if isinstance(value := choice.get(name), dict):
+            return value
+    return {}
 
 
 def _reasoning_and_content(delta: Frame) -> tuple[str, str]:
-    content, thoughts = delta.get("content"), list[Any]()
+    content, thoughts = delta.get("content"), None
     if isinstance(content, list):  # Magistral, BerriAI/litellm#16272
         thoughts = [part for part in content if isinstance(part, dict) and "think" in str(part.get("type"))]
         content = [part for part in content if part not in thoughts]
     # Under several names, or twice: MoonshotAI/kimi-code#3928
-    sent = (delta[name] for name in _REASONING if delta.get(name))
-    return next(filter(None, map(_get_text, (thoughts, *sent))), ""), _get_text(content)
+    for sent in (thoughts, *map(delta.get, _REASONING)):
+        if sent and (reasoning := _get_text(sent)):
+            return reasoning, _get_text(content)
+    return "", _get_text(content)
 
 
-def _divide(reasoning: str, content: str, refusal: str) -> Iterator[tuple[str, str, str]]:
-    """Yields texts that are short together, and others in parts one after the other."""
+def _divide(reasoning: str, content: str, refusal: str) -> Iterable[tuple[str, str, str]]:
+    """Returns texts that are short together, and others in parts one after the other."""
     if len(reasoning) + len(content) + len(refusal) <= _PART_CHARS:
-        yield reasoning, content, refusal
-        return
-    yield from ((part, "", "") for part in _cut(reasoning))
-    yield from (("", part, "") for part in _cut(content))
-    yield from (("", "", part) for part in _cut(refusal))
+        return ((reasoning, content, refusal),)
+    thoughts, texts = ((part, "", "") for part in _cut(reasoning)), (("", part, "") for part in _cut(content))
+    return chain(thoughts, texts, (("", "", part) for part in _cut(refusal)))
 
 
 def _cut(text: str) -> Iterator[str]:
@@ -203,6 +213,8 @@ def _finish(reason: Any) -> Finish | None:
 
 
 def _get_text(value: Any) -> str:
+    if not value:
+        return ""
     match value:
         case str():
             return value

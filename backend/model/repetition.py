@@ -43,6 +43,9 @@ class RepetitionDetector:
 
     def feed(self, text: str) -> str:
         """Returns the text up to where it is known to repeat itself."""
+        if len(self._unread) + len(text) < _STEP and not self.is_repeated:
+            self._unread += text
+            return text
         position = 0
         while position < len(text) and not self.is_repeated:
             piece = text[position : position + _STEP - len(self._unread)]

@@ -1,6 +1,7 @@
 """The response of a model's server: read within limits, and requested again where that helps."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
@@ -16,6 +17,8 @@ from backend.model.text_responses import TextResponse
 
 _SECONDS_AFTER_FINISH = 2  # for the usage; some servers keep the stream open after the finish reason
 
+_OBJECT = re.compile(r"""\{\s*["']""")
+_MAX_SEARCHED_CHARS = 20_000  # for a call that is written as text, on both sides of the first object
 _CLOSED = object()
 
 Pieces = AsyncGenerator[Piece]
@@ -129,10 +132,11 @@ class WrittenCalls:
             self._on_written()
 
     def _has_call(self, text: str) -> bool:
-        if not self._tools or "{" not in text:
+        if not self._tools or (beginning := _OBJECT.search(text)) is None:
             return False
         response = TextResponse(self._tools, goal="")
-        response.feed(text)
+        begin = max(0, beginning.start() - _MAX_SEARCHED_CHARS)
+        response.feed(text[begin : beginning.end() + _MAX_SEARCHED_CHARS])
         response.finish(cut_off=False)
         return bool(response.calls)
 
@@ -144,12 +148,13 @@ class FrameRemover:
         self._texts, self._thoughts = FrameFilter(), FrameFilter()
 
     def read(self, piece: Piece) -> Piece:
-        thought, text = self._thoughts.feed(piece.thought), self._texts.feed(piece.text)
+        thought = self._thoughts.feed(piece.thought) if piece.thought else ""
+        text = self._texts.feed(piece.text) if piece.text else ""
         if piece.text or piece.finish is not None:
             thought += self._thoughts.finish()
         if piece.finish is not None:
             text += self._texts.finish()
-        is_cut = (text, thought) != (piece.text, piece.thought)
+        is_cut = text != piece.text or thought != piece.thought
         return replace(piece, text=text, thought=thought) if is_cut else piece
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any
 
 from backend.model.tool_calls import ParsedToolCall, parse_json, storable
@@ -20,6 +21,9 @@ _AFTER_ACTION = re.compile(r"(?>\s*+(?></?tool_call>|```(?:json|tool_call)?(?!\w
 _STRING_OR_BRACE = re.compile(r'"(?:\\.|[^"\\])*+(?P<end>"?)|[{}]', re.DOTALL)
 _FENCE = "```"
 _MAX_MARKS_CHARS = 1_000  # characters before an object, which each piece of the response searches again
+# More would hold the event loop: objects in a response, strings and braces of one, and characters of one with a comma
+# too many.
+_MAX_OBJECTS, _MAX_TOKENS, _MAX_REPAIRED_CHARS = 1_000, 50_000, 20_000
 
 _KEYS = frozenset({"thought", "action", "tool", "target_agent", "args", "answer"})
 _CALL_KEYS = frozenset({"name", "arguments", "parameters", "id", "type", "thought"})
@@ -30,6 +34,8 @@ _MAX_NAME_CHARS = 60
 
 # A string, so that a comma in it stays, or a comma that closes an object or a list.
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*+")|,(?=\s*[}\]])', re.DOTALL)
+_NAME_KEY = re.compile(r"""["']name["']\s*:""")
+_ARGUMENTS_KEY = re.compile(r"""["'](?:arguments|parameters)["']\s*:""")
 
 
 Action = ParsedToolCall | str
@@ -66,7 +72,7 @@ class TextResponse:
         end = len(self._pending)
         if held := _HELD.search(self._pending):
             self._is_held, end = True, held.start()
-        elif (possible := _POSSIBLY_HELD.search(self._pending)) and end - possible.start() <= _MAX_MARKS_CHARS:
+        elif possible := _POSSIBLY_HELD.search(self._pending, max(0, end - _MAX_MARKS_CHARS)):
             end = possible.start()
         passed, self._pending = self._pending[:end], self._pending[end:]
         return self._separate(passed)
@@ -110,11 +116,12 @@ def _split_at_actions(
 
     Objects that are no actions, and those in a code block of another language, are text. Raises `Fault`.
     """
-    begin = position = 0
-    while found := _OBJECT_OR_CODE.search(text, position):
+    begin = position = objects = 0
+    while objects < _MAX_OBJECTS and (found := _OBJECT_OR_CODE.search(text, position)):
         position = found.end()
         if found["marks"] is None:
             continue
+        objects += 1
         end = _find_end(text, position)
         written = text[position:end]
         if end is None and _looks_like_action(written, tools):
@@ -132,9 +139,9 @@ def _split_at_actions(
 
 
 def _find_end(text: str, begin: int) -> int | None:
-    """Returns the position after the brace that closes the object which begins there; None if none does."""
+    """Returns the position after the brace that closes the object which begins there; None if none does soon."""
     depth = 0
-    for token in _STRING_OR_BRACE.finditer(text, begin):
+    for token in islice(_STRING_OR_BRACE.finditer(text, begin), _MAX_TOKENS):
         if token[0] in "{}":
             depth += 1 if token[0] == "{" else -1
             if depth == 0:
@@ -147,7 +154,7 @@ def _find_end(text: str, begin: int) -> int | None:
 def _read_object(text: str, tools: Collection[str], goal: str) -> tuple[Action | None, str]:
     """Returns the action in a JSON object that a model wrote as text, None for other JSON, and the reasoning in it."""
     try:
-        value = json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", text), strict=False)
+        value = _load_object(text)
     except (ValueError, RecursionError) as error:
         if _looks_like_action(text, tools):
             raise Fault(f"it is not valid JSON ({error}).") from None
@@ -158,10 +165,19 @@ def _read_object(text: str, tools: Collection[str], goal: str) -> tuple[Action |
     return _parse_action(value, tools, goal), thought.strip() if isinstance(thought, str) else ""
 
 
+def _load_object(text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        if len(text) > _MAX_REPAIRED_CHARS:
+            raise
+        return json.loads(_TRAILING_COMMA.sub(lambda match: match[1] or "", text), strict=False)
+
+
 def _looks_like_action(text: str, tools: Collection[str]) -> bool:
     if re.match(rf"""\{{\s*["'](?:{"|".join(_KEYS)})["']\s*:""", text):
         return True
-    if re.search(r"""["']name["']\s*:.*["'](?:arguments|parameters)["']\s*:""", text, re.DOTALL):
+    if (name := _NAME_KEY.search(text)) and _ARGUMENTS_KEY.search(text, name.end()):
         return True
     names = "|".join(map(re.escape, tools))
     return bool(names and re.search(rf"""["'](?:name|tool|target_agent)["']\s*:\s*["'](?:{names})["']""", text))

@@ -8,6 +8,7 @@ from typing import Any
 from backend.ids import new_id
 
 INVALID = object()
+_DECODER = json.JSONDecoder(strict=False)
 MAX_NAME_CHARS = 64  # that OpenAI accepts
 _MAX_DEPTH = 100  # open brackets in arguments; the SDK parses them recursively
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
@@ -127,7 +128,7 @@ def storable(text: str) -> str:
 def parse_json(text: str) -> Any:
     """The value of a JSON text, or `INVALID`. Line breaks may stand in its strings."""
     try:
-        return json.loads(text, strict=False)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):
         return INVALID
 

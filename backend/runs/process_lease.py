@@ -31,8 +31,17 @@ class Sweeper:
     started it was lost, or its request was cancelled before the run was launched.
     """
 
-    def __init__(self, database: Database, connection: ProcessConnection, executor: Executor, tools: TaskTools) -> None:
+    def __init__(
+        self,
+        database: Database,
+        connection: ProcessConnection,
+        executor: Executor,
+        tools: TaskTools,
+        *,
+        idempotency_days: int,
+    ) -> None:
         self._database, self._connection, self._executor, self._tools = database, connection, executor, tools
+        self._idempotency_days = idempotency_days
         self._unexecuted = Confirmation[_Run](SWEEP_SECONDS)
         self._clean_up_at = 0.0
 
@@ -52,7 +61,7 @@ class Sweeper:
         await self._interrupt(self._unexecuted.observe(unexecuted), own)
         if (now := time.monotonic()) >= self._clean_up_at:
             self._clean_up_at = now + _CLEAN_UP_SECONDS
-            await idempotency.sweep(self._database)
+            await idempotency.sweep(self._database, self._idempotency_days)
             await limits.sweep(self._database)
 
     async def _load_runs(self, process_id: int) -> set[_Run]:

@@ -22,7 +22,7 @@ from backend.runs.executor import Executor
 from backend.runs.live_run import LiveRun
 from backend.runs.stream import Streams
 from backend.tools.table import find_tool
-from backend.users.idempotency import IdempotencyKey
+from backend.users.idempotency import IdempotencyKey, KeyedResponse
 from backend.users.limits import UserLimits
 from common.clock import Clock
 from common.database import Database
@@ -113,13 +113,16 @@ class RunService:
                     await approvals.allow(self.database, user_id, conversation_id, DIRECTORY, reach=directory)
         return call, await self.executor.resume(tree)
 
-    async def send_message(self, run: Run, message: UserMessage, mode: Mode) -> list[str]:
+    async def send_message(
+        self, run: Run, message: UserMessage, mode: Mode, *, response: KeyedResponse | None = None
+    ) -> list[str]:
         """Lets a running run read a message, or answers it afterwards; returns the ids of follow-ups that it drops.
 
-        Continues the run if it waited for approvals. Raises `RunEnded` and `LimitReached`.
+        Continues the run if it waited for approvals. Raises `RunEnded`, `LimitReached` and `KeyStored`.
         """
+        process_id, limits = self.connection.process_id, self.limits
         resumed, dropped = await steering.add(
-            self.database, run, message, mode, process_id=self.connection.process_id, limits=self.limits
+            self.database, run, message, mode, process_id=process_id, limits=limits, response=response
         )
         await self.executor.resume(resumed)
         return dropped

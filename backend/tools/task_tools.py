@@ -22,13 +22,19 @@ ACTOR = "todo/actor"
 BATCH = "todo/batch"
 """What the changes of a call are undone with: the run's id for an answer, the key of the call for a click."""
 UNDO_BATCH = "todo/undo_batch"
+OVERDUE_PART = "todo/overdue_part"
 TIME_ZONE = "todo/time_zone"
 
 PAGE_TASKS = 100
+PART_TASKS = 100
+"""How many overdue tasks the server moves in a call."""
 _ANY_TASK: Mapping[str, Any] = {"task_id": 1}  # update_task needs one, and with `UNDO_BATCH` uses none
 _READ_SECONDS, _MAX_CONNECTIONS = 5, 50
 _CHANGES_SECONDS = 1.5  # how long the end of an answer waits for what it changed
 _ANSWER_SECONDS = 12  # the MCP server gives up a statement after ten: one that says nothing for longer has stopped
+
+
+ReadPath = Literal["batch", "batches", "changes", "counts", "done", "list", "tasks"]
 
 
 class ChangeCall(Protocol):
@@ -122,12 +128,21 @@ class TaskTools(McpConnection):
 
     async def undo_batch(self, batch: str, *, user_id: str, key: str, time_zone: str | None = None) -> dict[str, Any]:
         """Undoes a batch by hand; returns the tasks that it had changed, and raises as `change` does."""
+        self._require_signature()
+        meta = {KEY: key, BATCH: key, UNDO_BATCH: batch}
+        return await self._call("update_task", _ANY_TASK, meta, user_id=user_id, time_zone=time_zone)
+
+    async def move_overdue(self, part: int, *, user_id: str, key: str, time_zone: str | None) -> dict[str, Any]:
+        """Moves `PART_TASKS` overdue tasks at most to today, in the batch `key`; raises as `undo_batch` does."""
+        self._require_signature()
+        meta = {KEY: f"{key}-{part}" if part else key, BATCH: key, OVERDUE_PART: str(part)}
+        return await self._call("update_task", _ANY_TASK, meta, user_id=user_id, time_zone=time_zone)
+
+    def _require_signature(self) -> None:
         if not self._signed:
             raise CallRejected(
                 "This needs a signed call: give both services the same MCP_TOKEN_SECRET, and start again."
             )
-        meta = {KEY: key, BATCH: key, UNDO_BATCH: batch}
-        return await self._call("update_task", _ANY_TASK, meta, user_id=user_id, time_zone=time_zone)
 
     async def list_tasks(
         self,
@@ -169,20 +184,20 @@ class TaskTools(McpConnection):
             return unread
         return unread if read.more else read.model_dump(include={"changes"})
 
-    async def get_json(
-        self, path: Literal["batch", "changes", "done", "tasks"], *, user_id: str, **asked: str | int
-    ) -> dict[str, Any]:
+    async def get_json(self, path: ReadPath, *, user_id: str, **params: str | int) -> dict[str, Any]:
         """Reads from the server's HTTP routes, once, over connections of their own: polling must not delay calls.
 
-        Raises `TasksUnavailable`, and `LimitReached` with the server's sentence.
+        Raises `TasksUnavailable`, and with the server's sentence `LimitReached` and `CallRejected`.
         """
         with calling_for(user_id):
             try:
-                response = await self.http.get(path, params=asked, headers=traces.headers())
+                response = await self.http.get(path, params=params, headers=traces.headers())
                 if response.status_code == 429:
                     raise read_limit(response)
+                if response.status_code == 400:
+                    raise CallRejected(response.json()["error"])
                 return response.raise_for_status().json()
-            except (httpx2.HTTPError, ValueError) as error:
+            except (httpx2.HTTPError, ValueError, LookupError) as error:
                 raise TasksUnavailable from error
 
 

@@ -43,15 +43,18 @@ class Keyboard(Vt100Input):
             pasted = text
             self._expect_more()
         elif len(pasted) <= _MAX_TYPED_KEYS:  # each of many keys takes longer than the one before
+            if text and not pasted:  # Enter sends what was pasted
+                self._end_paste()
             return keys
         answers = [key for key in keys if key.key is Keys.CPRResponse]
         return [*answers, KeyPress(Keys.BracketedPaste, pasted), *typed[len(pasted) :]]
 
     def _expect_more(self) -> None:
         """Waits by a timer: on a busy machine, the event loop reads what has come in the meantime before it ends."""
-        if self._pasting is not None:
-            self._pasting.cancel()
+        self._end_paste()
         self._pasting = asyncio.get_running_loop().call_later(PASTE_SECONDS, self._end_paste)
 
     def _end_paste(self) -> None:
+        if self._pasting is not None:
+            self._pasting.cancel()
         self._pasting = None

@@ -42,6 +42,7 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import MCP_TOKEN_SECRET, OTHER_SECRET
 from tests.waiting import until
+from todo_client.chatkit import user_input
 
 Json = dict[str, Any]
 MILK = call("add_task", title="milk")
@@ -473,6 +474,33 @@ async def test_readers_of_a_run_share_what_is_loaded_for_cards(
         assert render_lines(list_widgets(answer)[-1]) == ["☑ milk · Completed · [Undo]"]
         assert render_lines(get_replaced_widget(answer)) == ["2 tasks, 1 done", "☑ milk", "☐ bread"]
     assert paths.count("/tasks") == 1
+
+
+async def test_replay_of_a_run_loads_its_tasks_once(services: Services, user: User, model: ScriptedModel) -> None:
+    thread, shown = await list_of(user, model, "milk", "bread", "eggs", "soap")
+    await model.script(*(calls(call("complete_task", task_id=number)) for number in range(1, 5)), says("Fine."))
+    message = {"thread_id": thread, "input": user_input("complete all")}
+    answers, loads = list[Answer](), list[int]()
+    for _ in range(2):  # at two backends, as one would share what it has loaded
+        async with (
+            counted_requests(services, user) as (there, paths),
+            there.chatkit.open("threads.add_user_message", {"idempotency_key": "k"}, **message) as events,
+        ):
+            answers.append(Answer([event async for event in events]))
+            loads.append(paths.count("/tasks"))
+    live, replay = answers
+    assert loads[1] == 1
+    assert [render_lines(card)[0] for card in list_widgets(live)] == [
+        f"☑ {title} · Completed · [{undo}]"
+        for title, undo in (("milk", "Undo"), ("bread", "Undo all"), ("eggs", "Undo all"), ("soap", "Undo all"))
+    ]
+    for answer in answers:
+        latest = dict[str, Json]()
+        for event in (*answer.of("thread.item.done"), *answer.of("thread.item.replaced")):
+            assert latest.get(event["item"]["id"]) != event["item"], "it was sent like this before"
+            latest[event["item"]["id"]] = event["item"]
+        assert render_lines(latest[shown["id"]])[0] == "4 tasks, 4 done"
+    assert list_latest_widgets(replay) == list_latest_widgets(live)
 
 
 @pytest.mark.parametrize("kind", ["items.list", "threads.get_by_id"])

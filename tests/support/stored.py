@@ -141,6 +141,13 @@ class Stored:
             FROM generate_series(1, %s) n"""
         self._connection.execute(statement, [user, long_descriptions, count])
 
+    def add_overdue_tasks(self, user: str, count: int) -> None:
+        """Inserts tasks of long ago, numbered from 2 on."""
+        statement = """
+            INSERT INTO tasks (user_id, id, title, due_on)
+            SELECT %s, n, 'task ' || n, date '2020-01-01' FROM generate_series(2, %s + 1) n"""
+        self._connection.execute(statement, [user, count])
+
     def add_long_tasks(self, user: str, count: int) -> None:
         """Inserts tasks with descriptions of 4,000 characters, all different, in some of which each digit occurs."""
         self._connection.execute("INSERT INTO people (user_id, last_task_id) VALUES (%s, %s)", [user, count])
@@ -176,6 +183,16 @@ class Stored:
             " SELECT %s, 'key-' || n, '' FROM generate_series(1, %s) n",
             [user, count],
         )
+
+    def add_stored_responses(self, user: str, count: int, *, characters: int) -> None:
+        """Inserts responses, each of so many characters that cannot be compressed much."""
+        statement = """
+            INSERT INTO kept_requests (user_id, key, request, status, answer)
+            SELECT %s, 'response-' || n, '', 200, jsonb_build_object('text', (
+                SELECT left(string_agg(encode(sha256((n || '-' || i)::bytea), 'base64'), ''), %s)
+                FROM generate_series(1, %s / 40) i))
+            FROM generate_series(1, %s) n"""
+        self._connection.execute(statement, [user, characters, characters, count])
 
     def age_idempotency_keys(self, user: str, *, hours: float) -> None:
         """Makes the user's requests with keys older."""

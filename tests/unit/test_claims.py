@@ -5,6 +5,7 @@ import time
 import pytest
 
 from common.claims import MAX_CHARS, Claim, find_claims
+from offline_model import replies
 from tests.claims.turns import SENTENCES, UNKNOWN
 
 HOSTILE = ["I've added milk ", "ich habe die und ", "“", "**a", "'a ", "i did and i ", "我已经把", "- a\n", "a", "is, "]
@@ -74,3 +75,10 @@ def test_long_answer_is_searched_at_its_beginning_and_end() -> None:
     began = time.process_time()
     assert find_claims(text * 40) == []
     assert time.process_time() - began < 1
+
+
+def test_offline_model_claims_only_what_it_has_done() -> None:
+    sentences = [text for text in vars(replies).values() if isinstance(text, str)]
+    claiming = [text for text in sentences if find_claims(text)]
+    assert len(claiming) > 5
+    assert all("{tasks}" in text for text in claiming), claiming

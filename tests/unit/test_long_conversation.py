@@ -2,14 +2,18 @@
 
 import asyncio
 import time
+import tracemalloc
 
 import psycopg
+import pytest
 
-from backend.conversations import timeline
+from backend.conversations import conversations, timeline
+from backend.transcript import read_log
 from common.database import Database
 from tests.logins import as_admin
 
 RUNS, MOST_SECONDS = 20_000, 0.12  # a third of what all at once take on a busy machine
+BYTES_OF_RUN = 500  # without its texts; measured were 180, and with whole runs 1,200
 ADD_RUNS = """
 WITH conversation AS (INSERT INTO conversations (user_id, id, title) VALUES ('alice', 'thr_long', 'long'))
 INSERT INTO runs (user_id, id, conversation_id, top_run_id, agent, status, ended_at, end_seq)
@@ -31,9 +35,28 @@ async def test_runs_are_loaded_without_holding_the_event_loop(database_url: str)
     holds: list[float] = []
     async with Database(database_url) as database:
         measuring = asyncio.create_task(measure_holds(holds))
-        runs = await timeline.load_runs(database, "alice", "thr_long")
+        links = await timeline.load_links(database, "alice", "thr_long")
         await asyncio.sleep(0)
         measuring.cancel()
-    assert len(runs) == RUNS
-    assert [run.id for run in runs[:2]] == ["run_1", "run_2"]
+    assert len(links) == RUNS
+    assert [*links][:2] == ["run_1", "run_2"]
     assert max(holds) < MOST_SECONDS
+
+
+@pytest.mark.long
+async def test_an_open_log_takes_little_memory(database_url: str) -> None:
+    """A user may have 32 of them open."""
+    with psycopg.connect(as_admin(database_url)) as connection:
+        connection.execute(ADD_RUNS, [RUNS])
+    async with Database(database_url) as database:
+        conversation = await conversations.find(database, "alice", "thr_long")
+        log = read_log(database, "alice", conversation)
+        tracemalloc.start()
+        try:
+            line = await anext(log)
+            used, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            await log.aclose()
+    assert line["event"] == "session_start"
+    assert used / RUNS < BYTES_OF_RUN

@@ -1,13 +1,16 @@
 """Cards, notices and the work of sub-agents, rendered from records."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from chatkit.widgets import WidgetRoot
+from pydantic import TypeAdapter
 
-from backend.api.chatkit.render import render_entry
-from backend.cards.agent_workflow import render_workflow
+from backend.api.chatkit.render import render_card, render_entry, serialize
+from backend.cards.agent_workflow import render_calls, render_workflow
 from backend.cards.approvals import render_approval
 from backend.cards.current_tasks import CurrentTasks, LastChange
 from backend.cards.render import render_cards
@@ -41,8 +44,8 @@ def changed(batch: str, *, is_undone: bool = False, **task: Any) -> CurrentTasks
     return CurrentTasks(None, tasks, {1: last}, frozenset({1}))
 
 
-def test_undone_deletion() -> None:
-    cards = render_cards([DELETE], changed("run_1", is_undone=True))
+async def test_undone_deletion() -> None:
+    cards = await render_cards([DELETE], changed("run_1", is_undone=True))
     assert [render_lines({"widget": card.root}) for card in cards] == [["☐ milk · Restored"]]
 
 
@@ -77,10 +80,10 @@ OF_EACH = ["☐ milk · Added · [Undo all]", "☐ bread · Added · [Undo all]"
         ([], total(named=2), CurrentTasks(), [render_changes({"changes": [], "named": 2})]),
     ],
 )
-def test_what_an_answer_changed_in_all_is_undone_in_one_place(
+async def test_what_an_answer_changed_in_all_is_undone_in_one_place(
     calls: list[ToolCall], entry: Entry, current: CurrentTasks, lines: list[str]
 ) -> None:
-    cards = render_cards([*calls, entry], current)
+    cards = await render_cards([*calls, entry], current)
     shown = [line for card in cards for line in render_lines({"widget": card.root})]
     assert [line for line in shown if "[Undo" in line or not line.startswith("☐")] == lines
     assert cards[-1].number == 9
@@ -175,7 +178,24 @@ WRITE = replace(
         (replace(WRITE, state="not_made"), "Writing a.txt: not made", "failed"),
     ],
 )
-def test_step_of_a_sub_agent(call: ToolCall, title: str, state: str) -> None:
-    workflow = render_workflow(START, RUN, [call])
+async def test_step_of_a_sub_agent(call: ToolCall, title: str, state: str) -> None:
+    workflow = render_workflow(START, RUN, [call], await render_calls([call], ""))
     assert [(step["title"], step["state"]) for step in workflow.steps] == [("Coder: write it", "none"), (title, state)]
     assert workflow.summary is None
+
+
+async def test_cards_are_sent_as_chatkit_would_send_them() -> None:
+    """They are not validated, which takes long for thousands of components."""
+    records = [ADD, BREAD, DELETE, total(*BOTH)]
+    cards = await render_cards(records, last_changes("run_1", "run_1"))
+    asked = render_approval(replace(DELETE, state="awaiting_approval", approval_seq=4))
+    decided = render_approval(replace(DELETE, state="approved", approval_seq=4))
+    assert asked is not None
+    assert decided is not None
+    each = [*cards, asked, decided]
+    assert len(cards) >= 2
+    assert "confirm" in asked.root
+    for card in each:
+        item = render_card("thr_1", card)
+        validated = item.model_copy(update={"widget": TypeAdapter[WidgetRoot](WidgetRoot).validate_python(card.root)})
+        assert json.loads(serialize(item)) == json.loads(serialize(validated))

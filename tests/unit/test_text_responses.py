@@ -1,9 +1,12 @@
 """What of a text is a tool call, an answer, a mistake that the model is told of, or text for the user."""
 
 import json
+import time
 
 import pytest
 
+from backend.model.reader import Piece
+from backend.model.responses import WrittenCalls
 from backend.model.text_responses import TextResponse
 from tests.support.completions import orchestrator_json
 
@@ -133,3 +136,36 @@ def test_what_cannot_be_carried_out(case: str) -> None:
     response = read(FAULTS[case])
     assert response.fault
     assert response.raw == ""
+
+
+LONG = {
+    "names without arguments": '{"name":',
+    "tool names": '{"name": "add_task", ',
+    "objects": '{"a": 1}',
+    "objects in objects": '{"a": {',
+    "answers": '{"action":"final","answer":"x"}',
+    "fences": '```json\n{"a": 1}\n```\n',
+    "commas": '{"a": ["",',
+}
+SECONDS = 0.2  # ten times the goal, for a busy machine
+
+
+@pytest.mark.parametrize("case", LONG)
+def test_a_long_text_takes_milliseconds(case: str) -> None:
+    """As a response of a model that writes its calls, and of one that has written none."""
+    text = (LONG[case] * 400_000)[:400_000]
+    response, written = TextResponse(TOOLS, goal=GOAL), WrittenCalls(TOOLS, lambda: None)
+    began = time.thread_time()
+    response.feed(text)
+    response.finish(cut_off=False)
+    assert time.thread_time() - began < SECONDS
+    began = time.thread_time()
+    written.read(Piece(text=text, finish="stop"))
+    assert time.thread_time() - began < SECONDS
+
+
+@pytest.mark.parametrize("before", ["", "Here is the JSON that you asked for: " * 2_000])
+def test_a_call_after_a_long_text_is_noticed(before: str) -> None:
+    noticed: list[str] = []
+    WrittenCalls(TOOLS, lambda: noticed.append("call")).read(Piece(text=f"{before}\n{ONE}", finish="stop"))
+    assert noticed == ["call"]

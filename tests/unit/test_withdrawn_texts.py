@@ -300,7 +300,7 @@ async def test_readers_never_have_both_texts(database_url: str, *, turn_first: b
 async def check_stored(writer: Writer, server: Server) -> None:
     """Checks what is read as a whole once the run has ended: the answer, its interaction and the log."""
     database, run = writer.database, writer.run
-    answer = render_answer(run, await collect(server.streams.follow(USER, run.id)), None)
+    answer = await render_answer(run, await collect(server.streams.follow(USER, run.id)), None)
     assert (answer.answer, [one.action for one in answer.events], answer.named) == (ANSWER, ["final"], 2)
     assert [one.model_dump() for one in answer.changes] == CHANGES
     trees = await load_trees(database, USER, [run.id])
