@@ -10,18 +10,23 @@ from fastapi import FastAPI
 
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
-from backend.api import calendar, files, health, memory, openapi, page, usage
+from backend.api import calendar, files, health, memory, openapi, usage
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
 from backend.api.errors import add_error_handlers
 from backend.api.frontends import routes as frontends
 from backend.api.head import HeadRequests
-from backend.api.identity import TIME_ZONE_HEADER, Identity
+from backend.api.identity import TIME_ZONE_HEADER, USER_HEADER, Identity
 from backend.api.interactions import routes as interactions
 from backend.api.interactions.service import InteractionService
+from backend.api.page import sign_in
+from backend.api.page.renderer import PageRenderer
+from backend.api.page.routes import PageRoutes
+from backend.api.path_prefix import PathPrefix
 from backend.api.sse import KEEP_ALIVE_SECONDS
 from backend.api.tasks import routes as tasks
+from backend.api.tasks.text_reader import TextReader
 from backend.calendar.feed import Feeds
 from backend.cards.service import CardService
 from backend.context.summaries import Summaries
@@ -52,6 +57,7 @@ from backend.tools.workspace.tools import WorkspaceTools
 from backend.users.limits import UserLimits, create_request_queue
 from common.database import Database, run_sweeps
 from common.fair_shares import SimultaneousLimit
+from common.server.address_turns import AT_ONCE, AddressTurns
 from common.server.edge import Edge
 from common.server.rate_limit import RateLimit
 from common.single_flight import SingleFlight
@@ -61,14 +67,14 @@ from common.telemetry.middleware import TelemetryMiddleware
 _ROUTERS = (
     openapi.router,  # before the run API, which would take the older path of the document for a chat's
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
-    *(calendar.router, calendar.public_router, usage.router, page.router, health.router),
+    *(calendar.router, calendar.public_router, usage.router, sign_in.router, sign_in.user_router, health.router),
 )
 _CORS = {
     "allow_credentials": True,
     "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
     "allow_headers": [
         *("authorization", "content-type", TIME_ZONE_HEADER, "idempotency-key", "last-event-id", "if-match"),
-        "x-ai-sdk-version",
+        *("x-ai-sdk-version", USER_HEADER),
     ],
     "expose_headers": ["x-request-id", "retry-after", "x-vercel-ai-ui-message-stream", "etag"],
 }
@@ -95,14 +101,19 @@ def create_app(
     app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.keep_alive_seconds = keep_alive_seconds
     app.state.identity = Identity(settings)
+    app.state.openapi = None
     app.state.readiness = SingleFlight(health.check_readiness)
     add_error_handlers(app)
     app.add_middleware(HeadRequests)
     for router in _ROUTERS:
         app.include_router(router)
-    app.router.routes.extend(page.routes(settings, endpoint))
+    app.state.page = PageRenderer(settings, endpoint)
+    app.router.routes.extend(PageRoutes(app.state.page).list_routes())
     app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins, cors=_CORS)
-    app.add_middleware(TelemetryMiddleware, traced=("/chatkit", "/chats", "/chat"))
+    traced = [settings.path + path for path in ("/chatkit", "/chats", "/chat")]
+    app.add_middleware(TelemetryMiddleware, traced=traced)
+    app.add_middleware(PathPrefix, path=settings.path)
+    app.add_middleware(AddressTurns, most=AT_ONCE if settings.auth_mode == "jwt" else None)
     return app
 
 
@@ -160,6 +171,7 @@ async def _open_services(
                 runs, cards, folder_files, endpoint, message_chars=chars, backend_url=settings.address
             ),
             calendars=Feeds(database, tools, time_zone=zone),
+            text_reader=TextReader(),
             clock=clock,
             time_zone=zone,
             date_order=settings.date_order,
@@ -188,7 +200,7 @@ async def _open_runs(
         on_connect=executor.signal_all,
     )
     admission = AdmissionControl(settings.limit_runs_at_once, settings.limit_lag_seconds)
-    sweeper = Sweeper(database, connection, executor, tools)
+    sweeper = Sweeper(database, connection, executor, tools, idempotency_days=settings.idempotency_days)
     await stack.enter_async_context(connection)
     await stack.enter_async_context(run_sweeps(sweeper.sweep, every_seconds=SWEEP_SECONDS))
     for work in (executor.store_growth(), admission.watch()):

@@ -1,6 +1,7 @@
 import re
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
@@ -64,12 +65,18 @@ class AddressSettings(BaseSettings):
     backend_port: int = Field(default=8000, ge=0, le=65535)
     backend_url: Annotated[str, AfterValidator(_check_page_url)] | None = None
     """The public address of the page, such as https://todo.example. Calendar links begin with it. Default: the address
-    at which the page was opened; for ./todo calendar, http://localhost and the port.
+    at which the page was opened; for ./todo calendar, http://localhost and the port. Below a path of a host, such as
+    https://host.example/todo, the proxy may leave the path in requests or remove it.
     """
 
     @property
     def address(self) -> str:
         return self.backend_url or f"http://localhost:{self.backend_port}"
+
+    @property
+    def path(self) -> str:
+        """The path below which a proxy serves the backend, such as /todo; empty if it has a host of its own."""
+        return urlsplit(self.backend_url or "").path
 
 
 class ServersSettings(BaseSettings):
@@ -238,6 +245,8 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
     limit_conversations: int | None = limit_per_user(5_000)
     limit_requests_per_minute: int | None = limit_per_user(600)
     limit_calendar_reads_per_minute: int | None = limit_per_user(10)
+    idempotency_days: int = Field(default=8, ge=1)
+    """How many days a message or other request that is sent again with the same idempotency key is recognised."""
     limit_message_chars: int = Field(default=8_000, ge=1)
     """The most characters in one message."""
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
@@ -265,6 +274,7 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
         An uploaded file has a limit of its own; at `/chat`, where each message comes with the conversation so far, the
         limit is four times the usual one.
         """
+        path = path.removeprefix(self.path)
         if method == "PUT" and _FILE.match(path):
             return self.limit_file_bytes
         return super().max_body_bytes(method, path) * (_CONVERSATION if path in _CHATS else 1)

@@ -43,6 +43,16 @@ def test_new_setting_is_added_beside_its_neighbours(path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "path", [*(ROOT / "web").rglob("*.js"), ROOT / "web" / "index.html"], ids=lambda path: path.name
+)
+def test_page_names_no_address_from_the_root(path: Path) -> None:
+    """All paths are relative to `<base>`, so that the page works below a path of a proxy."""
+    if "vendor" not in path.parts:
+        found = re.findall(r"""(?<!base href=)["'`]/[\w$].*""", path.read_text())
+        assert found == []
+
+
 def test_one_version() -> None:
     """The version is repeated in `common`, as the image has no pyproject.toml, and in the changelog."""
     newest = re.findall(r"^## \[(\d.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[0]

@@ -26,6 +26,7 @@ from tests.support.users import HasBackends, User
 from tests.tokens import IDP_SECRET, ISSUER, mint_token
 
 SECONDS = float(os.environ.get("UNFAIR_SECONDS", "30"))
+STRANGER_SECONDS = min(SECONDS, 20)
 USERS, TOKENS, TASKS = 8, 5, 5_000
 MEDIAN_SECONDS, WORST_SECONDS, ANSWER_SECONDS = 0.3, 2.0, 3.0
 GROWTH_MB = 200
@@ -123,18 +124,28 @@ async def measure(users: list[User], seconds: float) -> Seen:
 
 @asynccontextmanager
 async def attack(services: Services, seconds: float) -> AsyncIterator["asyncio.Task[bytes]"]:
+    """Runs one user's attack with several tokens."""
     expires = int(time.time()) + 3_600
     claims = {"sub": "unfair", "iss": ISSUER, "exp": expires}
     lines = [
         " ".join(mint_token(IDP_SECRET, **claims, aud=audience, jti=str(number)) for number in range(TOKENS))
         for audience in (AUDIENCE, f"{services.mcp.url}/mcp")
     ]
-    command = [sys.executable, "-m", "tests.unfair_user", services.backend.url, services.mcp.url, str(seconds)]
+    async with run_attacker("tests.unfair_user", services, seconds, "\n".join([*lines, ""])) as attacking:
+        yield attacking
+
+
+@asynccontextmanager
+async def run_attacker(
+    module: str, services: Services, seconds: float, sent: str = ""
+) -> AsyncIterator["asyncio.Task[bytes]"]:
+    """Runs the module for the block, at least for `seconds`; yields what it prints in the end."""
+    command = [sys.executable, "-m", module, services.backend.url, services.mcp.url, str(seconds)]
     pipe = subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=pipe, stdout=pipe)
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write("\n".join([*lines, ""]).encode())
+    process.stdin.write(sent.encode())
     assert await process.stdout.readline() == b"started\n"
     attacking = asyncio.create_task(process.stdout.read())
     try:
@@ -172,3 +183,22 @@ async def test_others_are_served_in_time(services: Services, capsys: pytest.Capt
     assert max(attacked.requests) <= WORST_SECONDS, figures
     assert max(attacked.answers) <= ANSWER_SECONDS, figures
     assert max(late - early for early, late in zip(memory, after, strict=True)) < GROWTH_MB, figures
+
+
+@pytest.mark.extended
+async def test_users_are_served_in_time_beside_a_stranger(
+    services: Services, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stack = cast(HasBackends, SimpleNamespace(backends=[services.backend]))
+    async with AsyncExitStack() as cleanup:
+        users = [await cleanup.enter_async_context(User(stack)) for _ in range(USERS)]
+        before = await measure(users, 5)
+        async with run_attacker("tests.stranger", services, STRANGER_SECONDS) as attacking:
+            attacked = await measure(users, STRANGER_SECONDS - 2)
+    figures = f"before: {before}\nduring: {attacked}\nattacker: {(await attacking).decode()}"
+    with capsys.disabled():
+        sys.stdout.write(f"\n{figures}\n")
+    assert not attacked.failures, figures
+    # What the machine does besides slows users before the attack, too.
+    assert median(attacked.requests) - median(before.requests) <= MEDIAN_SECONDS, figures
+    assert max(attacked.requests) - max(before.requests) <= WORST_SECONDS, figures

@@ -20,6 +20,7 @@ from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.errors import TooManyOpenResponses
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
+from backend.api.tasks.text_reader import TextReader
 from backend.calendar.feed import Feeds
 from backend.conversations import conversations
 from backend.errors import InvalidRequest, TooManyAtOnce
@@ -121,6 +122,7 @@ class Services:
     interactions: InteractionService
     chatkit: TodoChatKitServer
     calendars: Feeds
+    text_reader: TextReader
     clock: Clock
     time_zone: str
     """The zone of users who name none."""
@@ -214,7 +216,7 @@ async def get_idempotency_key(
     request: Request,
     key: Annotated[
         str | None,
-        Header(alias=IDEMPOTENCY_KEY, description="The same request with the same key is done once in 24 hours."),
+        Header(alias=IDEMPOTENCY_KEY, description="The same request with the same key is done once, for some days."),
     ] = None,
 ) -> IdempotencyKey | None:
     """Returns the idempotency key with a hash of the request's method, path and body; None without a key."""

@@ -1,19 +1,23 @@
 """The answer to a request that fails: one sentence, and the status that tells programs the same."""
 
 import logging
+import re
 import secrets
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import psycopg
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
+from starlette._utils import get_route_path
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.api.page.renderer import PageRenderer
 from backend.api.request_body import UNKNOWN_FIELD
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound, TooManyAtOnce, shorten
 from backend.runs.outcomes import sentence_of
@@ -97,6 +101,9 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def handle_http_exception(request: Request, error: HTTPException) -> Response:
+        if error.status_code == 404 and _is_navigation(request):
+            page: PageRenderer = app.state.page
+            return page.response(request, status=404)
         return _render_http_exception(request, error)
 
     @app.exception_handler(psycopg.Error)
@@ -135,7 +142,8 @@ def _render_http_exception(request: Request, error: HTTPException) -> JSONRespon
     """Renders what Starlette raises, mostly for a path or a method without a route."""
     path = shorten(request.scope["raw_path"].decode("latin-1"), most=_PATH_CHARS)
     if error.status_code == 404:
-        return render_error(NotFound(f"There is nothing at {path}. All paths are in the schema at {OPENAPI_PATH}."))
+        schema = request.scope.get("root_path", "") + OPENAPI_PATH
+        return render_error(NotFound(f"There is nothing at {path}. All paths are in the schema at {schema}."))
     if error.status_code == 405:
         methods = _list_methods(request)
         sentence = f"{shorten(request.method)} is not allowed at {path}. Use {join_words(methods, 'or')}."
@@ -147,15 +155,26 @@ def _render_http_exception(request: Request, error: HTTPException) -> JSONRespon
     return render_error(other)
 
 
+def _is_navigation(request: Request) -> bool:
+    """Whether a browser opens the address as a page, by a header that older browsers do not send."""
+    if request.method != "GET":
+        return False
+    mode = request.headers.get("sec-fetch-mode")
+    return mode == "navigate" if mode is not None else "text/html" in request.headers.get("accept", "")
+
+
 def _list_methods(request: Request) -> list[str]:
     """Lists the methods of a path, of which Starlette (1.10) only knows those of its first route."""
-
-    def has(method: str) -> bool:
-        scope = {**request.scope, "method": method}
-        return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
-
-    found = [*filter(has, _METHODS)]
+    path = get_route_path(request.scope)
+    methods = {one for pattern, methods in _list_patterns(request.app) if pattern.match(path) for one in methods}
+    found = [method for method in _METHODS if method in methods]
     return ["GET", "HEAD", *found[1:]] if "GET" in found else found
+
+
+@lru_cache(maxsize=1)  # of the one application of a process
+def _list_patterns(app: FastAPI) -> list[tuple[re.Pattern[str], set[str]]]:
+    """Lists the pattern of each route's path with its methods."""
+    return [(route.path_regex, route.methods or set()) for route in iter_route_contexts(app.routes)]
 
 
 def _describe(problem: Mapping[str, Any], body: Any) -> str:

@@ -24,6 +24,7 @@ from backend.conversations.conversations import Conversation, is_valid
 from backend.conversations.errors import OwnerOnly
 from backend.errors import BackendError, NotFound
 from backend.tools.workspace.files import FolderFiles
+from common.text import remove_invisible
 
 _FILES = "/chats/{chat_id}/files"
 _FILE = f"{_FILES}/{{path:path}}"
@@ -272,5 +273,5 @@ def _is_text(content: bytes) -> bool:
 
 
 def _as_attachment(path: str) -> dict[str, str]:
-    name = quote(path.rpartition("/")[2], safe="")
+    name = quote(remove_invisible(path.rpartition("/")[2]), safe="")
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}

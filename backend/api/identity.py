@@ -6,8 +6,11 @@ import math
 import re
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 
 import jwt
 import psycopg
@@ -19,17 +22,24 @@ from backend.settings import BackendSettings
 from backend.users import sessions
 from common.clock import find_zone
 from common.database import Database, DatabaseUnavailable
+from common.server.address_turns import end_address_turn
 from common.server.edge import get_own_origin
 from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, SharedSecret, make_token
 
 logger = logging.getLogger(__name__)
 
 LOCAL_USER = "local"
-OWNER_HEADER, TIME_ZONE_HEADER = "X-Owner-Secret", "X-Time-Zone"
+OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
 SESSION = "todo-assistant/session"
 _COOKIE, _MAX_COPIES = "todo_session", 10
 _SESSION_ID_BYTES = 16
 _SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
+
+
+class OtherUser(Unauthorized):
+    """Another user is signed in in this browser now. Sign in again to continue."""
+
+    code = "other_user"
 
 
 class SignIn:
@@ -37,7 +47,7 @@ class SignIn:
 
     def __init__(self, user_id: str, *, expires: float = math.inf, session_id: str | None = None) -> None:
         """`expires` is the `exp` of the token, and `session_id` is of a cookie, whose session the user can end."""
-        self._user_id, self._session_id = user_id, session_id
+        self._user_id, self.session_id = user_id, session_id
         self._over_at = expires + LEEWAY_SECONDS
         self._is_ended = False
 
@@ -51,15 +61,19 @@ class SignIn:
         while not self.is_over:
             rest = self._over_at - time.time()
             await asyncio.sleep(max(0.0, min(rest, look_seconds)))
-            if self._session_id is not None:
+            if self.session_id is not None:
                 try:
-                    self._is_ended = await sessions.is_ended(database, self._user_id, self._session_id)
+                    self._is_ended = await sessions.is_ended(database, self._user_id, self.session_id)
                 except (psycopg.Error, DatabaseUnavailable):
                     continue  # the next look may succeed
 
     @property
+    def expires(self) -> datetime | None:
+        return None if self._over_at == math.inf else datetime.fromtimestamp(self._over_at - LEEWAY_SECONDS, UTC)
+
+    @property
     def can_end(self) -> bool:
-        return self._over_at < math.inf or self._session_id is not None
+        return self._over_at < math.inf or self.session_id is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +111,14 @@ class Identity:
     async def authenticate(self, request: HTTPConnection, database: Database) -> AuthenticatedUser:
         """Returns the user; the local one if no sign-in is required.
 
-        Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, `ForeignOrigin` for a cookie sent
-        from another site, and `InvalidRequest` for an unknown time zone. The database is read for a cookie only.
+        Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, `OtherUser` if the page that sent
+        it belongs to another one, `ForeignOrigin` for a cookie sent from another site, and `InvalidRequest` for an
+        unknown time zone. The database is read for a cookie only.
         """
         user_id, sign_in = LOCAL_USER, SignIn(LOCAL_USER)
         if self.required:
             user_id, sign_in = await self._find_user(request, database)
+        _check_expected_user(request, user_id)
         zone = request.headers.get(TIME_ZONE_HEADER)
         if zone is not None and find_zone(zone) is None:
             raise InvalidRequest(
@@ -141,29 +157,36 @@ class Identity:
             raise Unauthorized
         return await _read_claims(self._bearer, token.strip())
 
-    def create_session(self, user_id: str, *, expires: int) -> str:
+    @staticmethod
+    def create_session_id() -> str:
+        return secrets.token_urlsafe(_SESSION_ID_BYTES)
+
+    def create_session(self, user_id: str, *, expires: int, session_id: str) -> str:
         """Creates the value of the page's cookie, which is valid as long as the token that it was made from."""
-        jti = secrets.token_urlsafe(_SESSION_ID_BYTES)
-        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=jti)
+        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id)
 
     async def sign_out(self, request: HTTPConnection, database: Database) -> None:
-        """Ends the sessions of the request's cookies, of which there may be copies. Raises `ForeignOrigin`, and
-        `Unauthorized` for more copies than browsers have.
+        """Ends the sessions of the request's cookies, of which there may be copies.
+
+        Raises `ForeignOrigin`, `OtherUser`, and `Unauthorized` for more copies than browsers have; then it ends none.
         """
         cookies = _sent_cookies(request) if self.required else []
         if len(cookies) > _MAX_COPIES:  # checking hundreds would hold up others
             raise Unauthorized("Your browser sent too many session cookies. Delete this site's cookies.")
+        ending = list[dict[str, Any]]()
         for cookie in cookies:
-            try:
-                claims = await self._get_session_claims(request, cookie)
-            except Unauthorized:
-                continue  # it opens nothing as it is
+            with suppress(Unauthorized):  # such a cookie opens nothing as it is
+                ending.append(await self._get_session_claims(request, cookie))
+        for claims in ending:
+            _check_expected_user(request, claims["sub"])
+        for claims in ending:
             await sessions.end(database, claims["sub"], claims["jti"], expires=int(claims["exp"]))
 
     async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):
             raise ForeignOrigin
         claims = await _read_claims(self._sessions, cookie)
+        end_address_turn(request.scope)  # whether it was ended is read with the user's share of the database
         if not _SESSION_ID.fullmatch(claims.get("jti", "")):  # older versions gave none, and could not be signed out of
             raise Unauthorized
         return claims
@@ -180,6 +203,13 @@ async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any
 def cookie_name(request: HTTPConnection) -> str:
     """Over https only this very host can set the cookie, and only so (RFC 6265bis, section 4.1.3.2)."""
     return f"__Host-{_COOKIE}" if request.scope["scheme"] == "https" else _COOKIE
+
+
+def _check_expected_user(request: HTTPConnection, user_id: str) -> None:
+    """Raises `OtherUser` if the request names another user, who was signed in when its page was opened."""
+    expected = request.headers.get(USER_HEADER)
+    if expected is not None and unquote(expected) != user_id:
+        raise OtherUser
 
 
 def _sent_cookies(request: HTTPConnection) -> list[str]:

@@ -1,17 +1,18 @@
 """The OpenAPI document of all routes, and what FastAPI cannot see of a route: its errors and events of its streams."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 
 from backend.api.dependencies import UserRoute
 from backend.api.errors import OPENAPI_PATH
 from backend.api.identity import TIME_ZONE_HEADER
+from backend.api.page.routes import VIEWS
 from backend.api.sse import MEDIA_TYPE
 from backend.conversations.conversations import OPENAPI
 from common import VERSION
@@ -19,7 +20,8 @@ from common import VERSION
 Json = dict[str, Any]
 
 _DESCRIPTION = """Every path with GET also takes HEAD. A request that fails is answered with `{"error": "…"}`, a path \
-that does not exist too. Responses may have fields, and streams events, that this version does not know."""
+that does not exist too, unless a browser opens it as a page. Responses may have fields, and streams events, that \
+this version does not know."""
 _REASONS = {
     400: "The request is not valid.",
     401: "Nobody is signed in.",
@@ -41,9 +43,13 @@ _REASONS = {
 _HTML = "text/html"
 _PAGES = {
     "/": (_HTML, "The page.", ()),
+    **{f"/{view}": (_HTML, "The page with a view of the list.", ()) for view in VIEWS},
+    "/t/{task_id}": (_HTML, "The page with a task.", ("task_id",)),
     "/c/{chat_id}": (_HTML, "The page with a conversation.", ("chat_id",)),
     "/widget": (_HTML, "The page with OpenAI's chat.", ()),
-    "/web/{path}": ("*/*", "A file of the page.", ("path",)),
+    "/assets/{hash}/{path}": ("*/*", "A file of the page.", ("hash", "path")),
+    "/manifest.json": ("application/manifest+json", "The page's manifest.", ()),
+    "/service-worker.js": ("text/javascript", "The page's service worker.", ()),
 }
 """The routes of the page, which are Starlette's: media type, description and parameters."""
 _OF_EVERY_ROUTE = (405, 421, 500)
@@ -76,13 +82,14 @@ def stream_of(model: type[BaseModel], media_type: str = MEDIA_TYPE) -> dict[int 
 router = APIRouter()
 
 
-def _generate(app: FastAPI) -> Json:
+def _generate(app: FastAPI, path: str) -> Json:
     document = get_openapi(
         title="todo-assistant",
         version=VERSION,
         openapi_version="3.1.0",
         description=_DESCRIPTION,
         routes=[*app.routes],
+        servers=[{"url": path}] if path else None,
     )
     document["paths"] |= {path: {"get": _describe_page(*about)} for path, about in _PAGES.items()}
     for_users = {
@@ -131,12 +138,9 @@ def _complete(operation: Json, *, is_for_users: bool, needs_json: bool) -> None:
 def _describe_page(media_type: str, description: str, parameters: Sequence[str]) -> Json:
     text = {"type": "string"}
     named = [{"name": name, "in": "path", "required": True, "schema": text} for name in parameters]
-    shown = {"description": description, "content": {media_type: {"schema": text}}}
-    says_itself = {
-        "description": "The page, which says that there is no such conversation.",
-        "content": shown["content"],
-    }
-    missing = says_itself if parameters == ("chat_id",) else {"$ref": "#/components/responses/Error404"}
+    schema = {"type": "object"} if media_type.endswith("json") else text
+    shown = {"description": description, "content": {media_type: {"schema": schema}}}
+    missing = {"$ref": "#/components/responses/Error404"}
     return {"summary": description, "parameters": named, "responses": {"200": shown, "404": missing}}
 
 
@@ -156,5 +160,6 @@ def _render_error(status: int) -> Json:
 @router.get(f"/chats/{OPENAPI}", include_in_schema=False)  # its address up to version 0.2
 async def get_document(request: Request) -> Response:
     app: FastAPI = request.app
-    app.openapi_schema = app.openapi_schema or _generate(app)
-    return JSONResponse(app.openapi_schema)
+    if app.state.openapi is None:
+        app.state.openapi = json.dumps(_generate(app, request.scope.get("root_path", ""))).encode()
+    return Response(app.state.openapi, media_type="application/json")

@@ -1,8 +1,8 @@
-"""Requests under an idempotency key, carried out once and answered the same each time, for 24 hours."""
+"""Requests under an idempotency key, carried out once and answered the same each time, for some days."""
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,9 +18,6 @@ MAX_KEYS = 10_000
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS, _WAIT_SECONDS = 0.1, 2.0, 30.0
 
-_FORGET_OLD = """
-DELETE FROM kept_requests
-WHERE user_id = %(user)s AND key = %(key)s AND created_at < now() - interval '24 hours'"""
 _FIND = """
 SELECT request, run_id, answer AS content, extract(epoch FROM now() - created_at)::float8 AS seconds
 FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s"""
@@ -30,7 +27,7 @@ UPDATE kept_requests SET status = %(status)s, answer = %(content)s WHERE user_id
 _GIVE_UP = """
 DELETE FROM kept_requests WHERE user_id = %(user)s AND key = %(key)s AND run_id IS NULL AND status IS NULL"""
 
-_SWEEP = "SELECT count(*) FROM public.sweep_kept_requests(24, 1000)"
+_SWEEP = "SELECT count(*) FROM public.sweep_kept_requests(%(hours)s, 1000)"
 
 T = TypeVar("T")
 
@@ -83,6 +80,20 @@ async def send_key(tx: Transaction, key: IdempotencyKey, *, run_id: str | None =
     await tx.execute(_ADD, key=key.key, request=key.request, run=run_id, most=MAX_KEYS)
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedResponse:
+    """A key, and how the response to its request is rendered from the ids of what it has removed."""
+
+    key: IdempotencyKey
+    status: int
+    render: Callable[[Sequence[str]], BaseModel]
+
+    async def send(self, tx: Transaction, removed: Sequence[str]) -> None:
+        """Stores the response in the transaction that has stored the key."""
+        content = Jsonb(self.render(removed).model_dump(mode="json"))
+        await tx.execute(_ANSWER, key=self.key.key, status=self.status, content=content)
+
+
 async def start_once(
     database: Database, user_id: str, key: IdempotencyKey | None, start: Callable[[], Awaitable[T]]
 ) -> T | str:
@@ -101,6 +112,24 @@ async def start_once(
             if stored is None or stored.run_id is None:
                 raise
     return stored.run_id
+
+
+async def store_once(
+    database: Database, user_id: str, key: IdempotencyKey | None, act: Callable[[], Awaitable[BaseModel]]
+) -> dict[str, Any]:
+    """Returns the response of what `act` does in one transaction with its key, or the one that is stored.
+
+    Raises `KeyUsed` if the key is another request's.
+    """
+    stored = await _find(database, user_id, key) if key is not None else None
+    if stored is None or stored.content is None:
+        try:
+            return (await act()).model_dump(mode="json")
+        except BackendError:  # another request with this key may have been quicker
+            stored = await _find(database, user_id, key) if key is not None else None
+            if stored is None or stored.content is None:
+                raise
+    return stored.content
 
 
 async def carry_out_once(
@@ -129,11 +158,7 @@ async def carry_out_once(
 
 
 async def _find(database: Database, user_id: str, key: IdempotencyKey) -> _StoredRequest | None:
-    """Loads what is stored under a key; None if nothing is, or it was more than a day ago: that is deleted."""
-    async with database.transaction(user_id) as tx:
-        await tx.execute(_FORGET_OLD, key=key.key)
-        found = await tx.execute(_FIND, _StoredRequest, key=key.key)
-    stored = await found.fetchone()
+    stored = await database.fetch_one(user_id, _FIND, _StoredRequest, key=key.key)
     if stored is not None and bytes(stored.request) != key.request:
         raise KeyUsed
     return stored
@@ -154,5 +179,6 @@ async def _wait_for_response(database: Database, user_id: str, key: IdempotencyK
         pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
 
-async def sweep(database: Database) -> None:
-    await database.execute(NO_USER, _SWEEP)
+async def sweep(database: Database, days: int) -> None:
+    """Deletes keys that are older than so many days, at most a thousand."""
+    await database.execute(NO_USER, _SWEEP, hours=24 * days)

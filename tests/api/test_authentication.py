@@ -176,7 +176,8 @@ async def test_flood_of_invalid_tokens_writes_few_lines(service: str, stack: Sta
 
 PUBLIC = {
     *("/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}", "/", "/c/{chat_id}", "/widget"),
-    "/web/{path}",
+    *("/today", "/upcoming", "/all", "/done", "/deleted", "/t/{task_id}"),
+    *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js"),
 }
 
 

@@ -153,7 +153,7 @@ class TestEvents:
         await add(user, "dentist", due=TIME, priority="low")
         await update(user, await add(user, "done", due=DAY), status="completed")
         events = await read_events(await create_url(user))
-        assert [*events] == ["dentist", "tax"]
+        assert [*events] == ["tax", "dentist"]
         tax, dentist = events["tax"], events["dentist"]
         assert tax["dtstart"].dt == date(2027, 3, 29)
         assert (tax["transp"], tax["priority"], str(tax["description"])) == ("TRANSPARENT", 1, "one\ntwo")

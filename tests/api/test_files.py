@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx2
 import pytest
@@ -64,6 +64,14 @@ async def test_files_are_stored_listed_and_opened(user: User) -> None:
     assert committed.status_code == 200
     assert committed.json()["message"].startswith("Committed as ")
     assert (await http.post(f"/chats/{thread}/commit", json={"message": "second"})).status_code == 409
+
+
+async def test_name_of_a_download_has_no_invisible_marks(user: User) -> None:
+    name = quote("invoice\u202etxt\u2069\u200b.exe")
+    path = f"/chats/{await create(user)}/files/{name}"
+    assert (await user.runs.http.put(path, content=b"\0")).status_code == 201
+    attachment = await user.runs.http.get(path)
+    assert attachment.headers["content-disposition"] == "attachment; filename*=UTF-8''invoicetxt.exe"
 
 
 async def test_conversation_may_begin_with_a_file(user: User, model: ScriptedModel) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import random
+import string
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,8 +14,10 @@ from tests.chatkit_client import JSON
 from tests.runs_client import id_of, without_deltas
 from tests.scripted_model import ScriptedModel
 from tests.support.answers import HANGS, start_run
+from tests.support.backends import user_at
 from tests.support.fixtures import NewUser
 from tests.support.script import SLOW, SLOW_TEXT, add_task, add_tasks, delete_tasks, says, summarises
+from tests.support.stack import Services
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
@@ -190,6 +194,80 @@ async def test_chatkit_request_is_the_same_however_it_is_written(
     assert (await user.chatkit.http.post("/chatkit", json=body)).status_code == 409
 
 
+async def send_chatkit(user: User, body: Any) -> tuple[str | None, str]:
+    """Returns the conversation that was made, and the text of the response."""
+    response = await user.chatkit.http.post("/chatkit", json=body)
+    assert response.status_code == 200, response.text
+    frames = [frame.data for frame in EventParser().feed(response.content)]
+    made = [frame["thread"]["id"] for frame in frames if frame["type"] == "thread.created"]
+    return made[0] if made else None, response.text
+
+
+async def test_chatkit_messages_are_stored_once_for_days(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """Sent again after a reload, to another process, and days later; also the one that has made the conversation."""
+    await model.script(says("Hello."), says("Bye."), says("Never."))
+    other = new_user(user.name, backend=1)
+    create = request("threads.create", {"idempotency_key": "k1", "detached": True}, input=user_input("hello"))
+    thread, _ = await send_chatkit(user, create)
+    assert thread is not None
+    add = request("threads.add_user_message", {"idempotency_key": "k2"}, thread_id=thread, input=user_input("bye"))
+    await send_chatkit(user, add)
+    for hours in (0, 24 * 7):
+        stored.age_idempotency_keys(user.name, hours=hours)
+        for one in (user, other):
+            made, text = await send_chatkit(one, create)
+            assert (made, "Hello." in text) == (thread, True)
+            made, text = await send_chatkit(one, add)
+            assert (made, "Bye." in text) == (None, True)
+    assert stored.conversations(user.name) == [thread]
+    assert stored.run_statuses(user.name) == ["completed"] * 2
+    await user.chatkit.http.post("/chatkit", json=request("threads.delete", thread_id=thread))
+    for body in (create, add):
+        response = await user.chatkit.http.post("/chatkit", json=body)
+        assert (response.status_code, "error" in response.json()) == (404, True), response.text
+    assert stored.conversations(user.name) == []
+
+
+@pytest.mark.parametrize("kind", ["edit", "retry"])
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_chatkit_answer_again_is_started_once(
+    kind: str, at_once: bool, user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(says("Hello."), says("Again."), says("Never."))
+    thread, _ = await send_chatkit(user, request("threads.create", input=user_input("hello")))
+    [item] = {frame["id"] for frame in stored.rows_of(user.name, "entries") if frame["kind"] == "user_message"}
+    metadata = {"idempotency_key": "k"}
+    if kind == "edit":
+        action = {"type": "edit_message", "payload": {"item_id": item, "text": "hello there"}}
+        body = request("threads.custom_action", metadata, thread_id=thread, item_id=None, action=action)
+    else:
+        body = request("threads.retry_after_item", metadata, thread_id=thread, item_id=item)
+    users = [user, new_user(user.name, backend=1), user]
+    if at_once:
+        sent = await asyncio.gather(*(send_chatkit(one, body) for one in users))
+    else:
+        sent = [await send_chatkit(one, body) for one in users]
+    assert all("Again." in text for _, text in sent), sent
+    assert stored.run_statuses(user.name) == ["completed"] * 2
+
+
+async def test_queued_message_and_its_key_are_stored_together(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """One whose process failed before it was stored is not taken for one that may be stored."""
+    path, body = await queue(user, model)
+    with stored.reject_new_messages():
+        assert (await post(user, f"{CHAT}/{path}", "k", body)).status_code == 503
+    assert stored.queued_messages(user.name) == 0
+    responses = await asyncio.gather(*(post(user, f"{CHAT}/{path}", "k", body) for _ in range(3)))
+    assert {response.status_code for response in responses} == {202}
+    assert len({response.text for response in responses}) == stored.queued_messages(user.name) == 1
+    [run] = stored.runs(user.name)
+    await user.runs.cancel(CHAT, run.id)
+    again = await post(user, f"{CHAT}/{path}", "k", body)
+    assert (again.status_code, again.text) == (202, responses[0].text), "although the run has ended"
+
+
 async def test_users_have_keys_of_their_own(user: User, new_user: NewUser, model: ScriptedModel) -> None:
     await model.script(says("Hello."), says("Hello."))
     runs = {id_of(await one.runs.say(CHAT, "hello", key="k")) for one in (user, new_user(), user)}
@@ -214,13 +292,43 @@ async def test_keys_of_a_user_are_limited(user: User, new_user: NewUser, model: 
     await new_user().runs.say(CHAT, "hello", key="k")
 
 
-async def test_key_is_free_after_a_day(user: User, model: ScriptedModel, stored: Stored) -> None:
+@pytest.mark.long(seconds=12)
+@pytest.mark.parametrize(("settings", "days"), [({}, 8), ({"IDEMPOTENCY_DAYS": "2"}, 2)])
+async def test_key_is_free_after_some_days(
+    settings: dict[str, str], days: int, services: Services, model: ScriptedModel, stored: Stored
+) -> None:
+    """The sweep of a process deletes it when the process starts, and once a minute."""
     await model.script(says("Hello."), says("Another."))
-    first = await user.runs.say(CHAT, "hello", key="k")
-    stored.age_idempotency_keys(user.name, hours=23.9)
-    assert without_deltas(await user.runs.say(CHAT, "hello", key="k")) == without_deltas(first)
+    async with user_at(services, **settings) as user:
+        first = await user.runs.say(CHAT, "hello", key="k")
+    stored.age_idempotency_keys(user.name, hours=24 * days - 0.1)
+    async with user_at(services, user, **settings) as user:
+        await asyncio.sleep(1)  # until a sweep would have deleted it
+        assert without_deltas(await user.runs.say(CHAT, "hello", key="k")) == without_deltas(first)
     stored.age_idempotency_keys(user.name, hours=0.2)
-    assert id_of(await user.runs.say(CHAT, "something else", key="k")) != id_of(first)
+    async with user_at(services, user, **settings) as user:
+        await until(lambda: not stored.rows_of(user.name, "kept_requests"))
+        assert id_of(await user.runs.say(CHAT, "something else", key="k")) != id_of(first)
+
+
+async def test_stored_responses_of_a_user_are_limited(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """By their bytes; a message stores none, so it is not rejected."""
+    remember = {"text": "".join(random.Random(1).choices(string.ascii_letters, k=60_000))}
+    memory = user.runs.http
+    stored.add_stored_responses(user.name, 166, characters=60_000)
+    first = await memory.post("/memory", json=remember, headers={"Idempotency-Key": "k"})
+    assert first.status_code == 200
+    rejected = await memory.post("/memory", json={"text": "more"}, headers={"Idempotency-Key": "k2"})
+    assert (rejected.status_code, "10 MB" in rejected.json()["error"]) == (429, True), rejected.text
+    again = await memory.post("/memory", json=remember, headers={"Idempotency-Key": "k"})
+    assert (again.status_code, again.json()) == (200, first.json())
+    assert (await memory.post("/memory", json={"text": "more"})).status_code == 200
+    await model.script(says("Hello."), says("Hello."))
+    for one in (user, new_user()):
+        await one.runs.say(CHAT, "hello", key="k3")
+    await new_user().runs.http.post("/memory", json={"text": "x"}, headers={"Idempotency-Key": "k"})
 
 
 @pytest.mark.long

@@ -81,7 +81,7 @@ def list_operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str,
 
 def test_times_and_ids(document: dict[str, Any]) -> None:
     """A time is a text in the form of ISO 8601, and an id a text, other than the numbers of tasks."""
-    schemas = document["components"]["schemas"]
+    schemas = {name: schema for name, schema in document["components"]["schemas"].items() if name != "TaskCounts"}
     for schema, name, value in [
         (one, *field) for one, it in schemas.items() for field in it.get("properties", {}).items()
     ]:

@@ -9,6 +9,9 @@ import pytest
 
 from tests.support.users import User
 
+CONVERSATION = "/c/thr_0123456789abcdef0123456789abcdef"
+JSON = "application/json"
+
 
 @pytest.fixture
 def http(user: User) -> httpx2.AsyncClient:
@@ -55,24 +58,56 @@ async def test_widget_page_needs_a_domain_key_or_this_machine(http: httpx2.Async
     assert '"hasWidget": false' in (await http.get("/", headers=foreign)).text
 
 
-async def test_address_of_a_conversation(http: httpx2.AsyncClient) -> None:
-    address = "/c/thr_0123456789abcdef0123456789abcdef"
-    assert await page_of(http, address) == await page_of(http, "/")
-    for other in ("/c/thr_1", "/c/run_0123456789abcdef0123456789abcdef", f"{address}0", "/c/%00"):
-        missing = await http.get(other)
-        assert missing.status_code == 404
-        assert missing.headers["content-type"].startswith("text/html"), "the page itself says that it is not there"
-    for other in ("/c/", f"{address}/x"):
-        assert (await http.get(other)).status_code == 404
+@pytest.mark.parametrize("path", ["/today", "/upcoming", "/all?label=home", "/done", "/deleted", "/t/12", CONVERSATION])
+async def test_addresses_of_the_page(path: str, http: httpx2.AsyncClient) -> None:
+    assert await page_of(http, path) == await page_of(http, "/")
 
 
-async def test_files_are_compressed_and_have_an_etag(http: httpx2.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/c/thr_1", f"{CONVERSATION}0", "/c/%00", "/t/x", "/t/0", "/c/", "/today/x"]
+)
+async def test_unknown_address_is_answered_with_the_page_if_a_browser_opens_it(
+    path: str, http: httpx2.AsyncClient
+) -> None:
+    for headers in ({"Sec-Fetch-Mode": "navigate"}, {"Accept": "text/html,*/*;q=0.8"}):
+        response = await http.get(path, headers=headers)
+        assert (response.status_code, response.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert '"missing": true' in response.text
+    for headers in ({}, {"Sec-Fetch-Mode": "cors", "Accept": "text/html"}):
+        response = await http.get(path, headers=headers)
+        assert response.status_code == 404
+        assert response.json()["error"].startswith(f"There is nothing at {path}.")
+    assert (await http.post(path, headers={"Sec-Fetch-Mode": "navigate"}, json={})).headers["content-type"] == JSON
+
+
+async def test_assets_are_compressed_and_never_change(http: httpx2.AsyncClient) -> None:
+    html = (await http.get("/today")).text
+    assert "/assets/" not in html.replace('"assets/', ""), "addresses are relative to the base"
     for name, kind in (("style.css", "text/css"), ("page.js", "text/javascript")):
-        response = await http.get(f"/web/{name}")
+        (path,) = set(re.findall(rf'"(assets/[0-9a-f]+/{name})"', html))
+        response = await http.get(path)
         assert response.headers["content-encoding"] == "gzip"
+        assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert response.headers["content-type"].startswith(kind)
+        plain = await http.get(path, headers={"Accept-Encoding": "identity"})
+        assert "content-encoding" not in plain.headers
+        assert plain.content == response.content
+
+        other = await http.get(f"/assets/0123456789abcdef/{name}")
+        assert other.content == response.content, "another version may ask for it, while servers are replaced"
+        assert other.headers["cache-control"] == "no-cache"
+        again = await http.get(f"/assets/0/{name}", headers={"If-None-Match": other.headers["etag"]})
+        assert (again.status_code, again.headers["cache-control"]) == (304, "no-cache")
+    for path in ("%2e%2e/settings.py", "..%2f..%2fpyproject.toml", "index.html", "tasks/types.d.ts"):
+        assert (await http.get(f"/assets/0/{path}")).status_code == 404
+
+
+async def test_manifest_and_worker_are_asked_for_again(http: httpx2.AsyncClient) -> None:
+    for path, kind in (("/manifest.json", "application/manifest+json"), ("/service-worker.js", "text/javascript")):
+        response = await http.get(path)
         assert response.headers["cache-control"] == "no-cache"
         assert response.headers["content-type"].startswith(kind)
-        again = await http.get(f"/web/{name}", headers={"If-None-Match": response.headers["etag"]})
-        assert again.status_code == 304
-    for path in ("/web/../settings.py", "/web/%2e%2e/settings.py", "/web/..%2f..%2fpyproject.toml"):
-        assert (await http.get(path)).status_code == 404
+    manifest = (await http.get("/manifest.json")).json()
+    assert (manifest["start_url"], manifest["scope"]) == ("./", "./")
+    for icon in manifest["icons"]:
+        assert (await http.get(icon["src"])).headers["content-type"] == icon["type"]

@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -195,3 +196,33 @@ async def test_without_a_database_nobody_is_told_to_be_signed_out(browser: Brows
         assert "set-cookie" not in left.headers
         assert await browser.status(cookie) == 503
     assert await browser.status(cookie) == 200
+
+
+async def test_who_is_signed_in(browser: Browser, user: User, new_user: NewUser) -> None:
+    """A page of a user who is no longer signed in does nothing in the session of another one."""
+    assert (await browser.http.get("/session", headers=browser.own)).status_code == 401
+    headers = browser.own | {"Cookie": await browser.sign_in(user)}
+    session = (await browser.http.get("/session", headers=headers)).json()
+    assert session["user_id"] == user.name
+    assert session["expires"] is not None
+
+    async def read_tasks(expected: str) -> httpx2.Response:
+        return await browser.http.get("/tasks?view=all", headers=headers | {"X-Expected-User": expected})
+
+    for name in (user.name, quote(user.name, safe="")):
+        assert (await read_tasks(name)).status_code == 200
+    for name in (new_user().name, ""):
+        response = await read_tasks(name)
+        assert response.status_code == 401
+        assert "Another user is signed in" in response.json()["error"]
+
+
+async def test_sign_out_names_its_user(browser: Browser, user: User, new_user: NewUser) -> None:
+    cookie = await browser.sign_in(user)
+    rejected = await browser.sign_out(cookie, **{"X-Expected-User": new_user().name})
+    assert rejected.status_code == 401
+    assert "Another user is signed in" in rejected.json()["error"]
+    assert "set-cookie" not in rejected.headers
+    assert await browser.status(cookie) == 200
+    assert (await browser.sign_out(cookie, **{"X-Expected-User": user.name})).status_code == 204
+    assert await browser.status(cookie) == 401

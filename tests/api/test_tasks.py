@@ -26,7 +26,10 @@ def bob(new_user: NewUser) -> TaskListClient:
 
 
 VIEWS = ("today", "upcoming", "all", "done", "deleted")
-READS = [*(f"/tasks?view={view}" for view in VIEWS), "/tasks/changes", "/tasks/changes?after=0", "/tasks/1"]
+READS = [
+    *(f"/tasks?view={view}" for view in VIEWS),
+    *("/tasks/changes", "/tasks/changes?after=0", "/tasks/1", "/tasks/counts", "/tasks/batches"),
+]
 
 
 def day(ahead: int) -> str:
@@ -98,6 +101,98 @@ async def test_the_views(alice: TaskListClient) -> None:
     assert page["days"] is None
 
 
+async def test_sections_sorts_and_offsets(alice: TaskListClient) -> None:
+    for title, due, priority in (("b", day(0), "low"), ("a", day(-1), None), ("c", day(0), "high"), ("d", None, None)):
+        await alice.add(title, due=due, priority=priority)
+    page = await alice.get_view("all", offset=1, limit=2)
+    assert [task["title"] for task in page["tasks"]] == ["c", "b"]
+    sections = {section["key"]: section["count"] for section in page["sections"]}
+    assert (sections, page["total"]) == ({"overdue": 1, "today": 2, "undated": 1}, 4)
+    rest = await alice.get_view("all", limit=2, cursor=page["next_cursor"])
+    assert ([task["title"] for task in rest["tasks"]], rest["next_cursor"]) == (["d"], None)
+    orders = {sort: "".join(await alice.titles("all", sort=sort)) for sort in ("date", "priority", "title", "added")}
+    assert orders == {"date": "acbd", "priority": "cbad", "title": "abcd", "added": "dcab"}
+    assert (await alice.get_view("all", sort="title"))["sections"] == [{"key": "all", "count": 4}]
+
+
+async def test_counts_of_views(alice: TaskListClient, bob: TaskListClient) -> None:
+    await bob.add("bob's", labels=["work"])
+    for title, due in (("late", day(-1)), ("now", day(0)), ("soon", day(1)), ("some day", None)):
+        await alice.add(title, due=due, labels=["home"] if due else [])
+    await alice.change("PATCH", "/tasks/4", {"status": "completed"})
+    await alice.change("DELETE", "/tasks/3")
+    counts = {"today": 2, "overdue": 1, "upcoming": 0, "all": 2, "done": 1, "deleted": 1}
+    assert (await alice.request("GET", "/tasks/counts")).json() == counts | {"labels": [{"label": "home", "count": 2}]}
+
+
+async def test_what_an_answer_changed_is_undone_and_made_again(alice: TaskListClient, model: ScriptedModel) -> None:
+    await model.script(add_task("milk"), says("Fine."))
+    await alice.user.chatkit.say("add milk")
+    await alice.change("PATCH", "/tasks/1", {"status": "completed"})
+
+    async def list_batches() -> list[dict[str, Any]]:
+        return (await alice.request("GET", "/tasks/batches?limit=3")).json()["batches"]
+
+    by_hand, answer = await list_batches()
+    assert [one["actor"] for one in (by_hand, answer)] == ["person", "assistant"]
+    expected = {"kind": "change", "undoes": None, "undone": False, "titles": ["milk"], "count": 1}
+    assert answer == answer | expected
+    for one in (by_hand, answer):
+        await alice.change("POST", "/tasks/undo", {"batch": one["batch"]})
+    assert await alice.titles("all") == []
+    undo_of_answer, undo_by_hand, _ = await list_batches()
+    assert (undo_of_answer["kind"], undo_of_answer["undoes"]) == ("undo", answer["batch"])
+    for one in (undo_of_answer, undo_by_hand):
+        (task,) = (await alice.change("POST", "/tasks/undo", {"batch": one["batch"]}))["tasks"]
+    assert (task["title"], task["status"]) == ("milk", "completed")
+    assert [one["kind"] for one in await list_batches()] == ["redo", "redo", "undo"]
+    assert await alice.get_error(409, "POST", "/tasks/undo", {"batch": undo_by_hand["batch"]})
+
+
+async def test_all_overdue_tasks_are_moved_to_today(alice: TaskListClient, bob: TaskListClient) -> None:
+    async def move(key: str) -> dict[str, Any]:
+        return await alice.change("POST", "/tasks/move-overdue", key=key)
+
+    nothing = await move("first")
+    assert nothing == {"tasks": [], "not_found": [], "batch": nothing["batch"], "count": 0, "not_understood": []}
+    await bob.add("bob's", due=day(-1))
+    for ahead in (-3, -2, -1, 1):
+        await alice.add(f"{ahead}", due=day(ahead))
+    moved = await move("second")
+    assert ([task["due"] for task in moved["tasks"]], moved["count"]) == ([day(0)] * 3, 3)
+    await alice.add("later", due=day(-1))
+    assert await move("second") == moved, "sent again, it moves nothing else"
+    assert await alice.titles("today") == ["later", "-3", "-2", "-1"]
+    assert await alice.get_error(409, "POST", "/tasks", {"title": "x"}, key="second")
+    await alice.change("POST", "/tasks/undo", {"batch": moved["batch"]})
+    assert [task["due"] for task in (await alice.get_view("today"))["tasks"]] == [day(-3), day(-2), day(-1), day(-1)]
+    assert await bob.titles("today") == ["bob's"]
+
+
+@pytest.mark.long
+async def test_many_overdue_tasks_are_moved_in_one_batch(alice: TaskListClient, stored: Stored) -> None:
+    await alice.add("first")
+    stored.add_overdue_tasks(alice.name, 250)
+    moved = await alice.change("POST", "/tasks/move-overdue")
+    assert (moved["count"], len(moved["tasks"])) == (250, 100)
+    assert (await alice.request("GET", "/tasks/counts")).json()["overdue"] == 0
+    [batch, _] = (await alice.request("GET", "/tasks/batches")).json()["batches"]
+    assert (batch["count"], batch["titles"]) == (250, ["task 2", "task 3", "task 4"])
+    await alice.change("POST", "/tasks/undo", {"batch": batch["batch"]})
+    assert (await alice.request("GET", "/tasks/counts")).json()["overdue"] == 250
+
+
+@pytest.mark.long
+async def test_a_thousand_moved_tasks_are_undone_and_redone(alice: TaskListClient, stored: Stored) -> None:
+    await alice.add("first")
+    stored.add_overdue_tasks(alice.name, 1000)
+    moved = await alice.change("POST", "/tasks/move-overdue")
+    undone = await alice.change("POST", "/tasks/undo", {"batch": moved["batch"]})
+    assert (await alice.request("GET", "/tasks/counts")).json()["overdue"] == 1000
+    await alice.change("POST", "/tasks/undo", {"batch": undone["batch"]})
+    assert (await alice.request("GET", "/tasks/counts")).json()["overdue"] == 0
+
+
 async def test_done_by_day(alice: TaskListClient, stored: Stored) -> None:
     for title in "abcde":
         task = await alice.add(title)
@@ -118,6 +213,13 @@ async def test_done_by_day(alice: TaskListClient, stored: Stored) -> None:
 async def test_what_cannot_be_asked(alice: TaskListClient) -> None:
     for asked in (
         *("", "?view=", "?view=tomorrow", "?view=all&limit=0", "?view=all&limit=101", "?view=all&limit=x"),
+        *(
+            "?view=all&sort=due",
+            "?view=all&offset=-1",
+            "?view=all&offset=10001",
+            "/batches?limit=0",
+            "/batches?limit=x",
+        ),
         *("?view=all&priority=urgent", "?view=all&cursor=garbage", f"?view=all&query={'x' * 201}"),
         *(f"?view=all&label={'x' * 41}", "?view=all&query=%00", f"?view=all&cursor={'x' * 3_000}"),
         *(f"/changes?after={after}" for after in ("-1", "x", "", "1.5", str(2**63))),
@@ -176,7 +278,7 @@ REJECTED: list[tuple[str, str, Any]] = [
     *[("DELETE", f"/tasks/{odd}", None) for odd in ("0", "x", "1?also=x", "1?also=1,,2", "1?also=-1")],
     ("DELETE", f"/tasks/1?also={','.join(map(str, range(2, 102)))}", None),
     *[("POST", "/tasks/undo", body) for body in ({}, {"batch": ""}, {"batch": 5}, {"batch": "x" * 201})],
-    ("POST", "/tasks/undo", {"batch": "a b"}),
+    ("POST", "/tasks/undo", {"batch": "a\nb"}),
     *[("POST", "/tasks", {"text": text}) for text in ("", 5, None, "x" * 1001)],
     *[("POST", "/tasks", {"text": "x", **more}) for more in ({"title": "y"}, {"dates": "maybe"})],
     *[("POST", "/tasks", {"text": "x", **more}) for more in ({"written": "now"}, {"due": "today"})],
@@ -230,6 +332,29 @@ async def test_the_same_key_twice_is_done_once(alice: TaskListClient, stored: St
     for method, path, body in (("POST", "/tasks", {"title": "bread"}), ("DELETE", "/tasks/1", None)):
         assert await alice.get_error(409, method, path, body, key="key-0")
     assert {actor for _, actor in stored.task_calls(alice.name)} == {"person"}
+
+
+async def test_a_change_sent_again_after_a_week(alice: TaskListClient, stored: Stored) -> None:
+    """It gets the first response, although the task was changed since."""
+    text = {"text": "water tomorrow", "written": "2026-11-23T10:40"}
+    steps: list[tuple[str, str, Any]] = [
+        ("POST", "/tasks", text),
+        ("PATCH", "/tasks/1", {"due": "tomorrow"}),
+        ("POST", "/tasks/undo", None),
+        ("DELETE", "/tasks/1", None),
+    ]
+    answers: list[dict[str, Any]] = []
+    for number, (method, path, body) in enumerate(steps):
+        body = {"batch": answers[1]["batch"]} if path == "/tasks/undo" else body
+        answers.append(await alice.change(method, path, body, key=f"key-{number}"))
+        steps[number] = (method, path, body)
+    await alice.change("POST", "/tasks/undo", {"batch": answers[3]["batch"]})
+    await alice.change("PATCH", "/tasks/1", {"title": "the plants"})
+    stored.age_task_changes(alice.name, days=7.5)
+    before = stored.tasks(alice.name), stored.task_calls(alice.name)
+    for number, (method, path, body) in enumerate(steps):
+        assert await alice.change(method, path, body, key=f"key-{number}") == answers[number]
+    assert (stored.tasks(alice.name), stored.task_calls(alice.name)) == before
 
 
 async def test_a_task_is_changed(alice: TaskListClient) -> None:

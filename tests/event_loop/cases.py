@@ -1,12 +1,25 @@
 """The worst requests to each route and tool that the limits allow, as far as they are known."""
 
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from tests.abuse import BODY_SIZE, create_values
 from tests.api.test_routes import BODIES
-from tests.event_loop.system import ANSWER, CHINESE, DESCRIPTION, ENGLISH, LABELS, MESSAGE, QUERY, TITLE, Clients
+from tests.event_loop.system import (
+    ANSWER,
+    CHINESE,
+    DESCRIPTION,
+    DISTINCT,
+    ENGLISH,
+    LABELS,
+    MESSAGE,
+    QUERY,
+    TITLE,
+    Clients,
+    post_keyed_chatkit_message,
+    post_keyed_message,
+)
 from tests.mcp import wire
 from tests.support.script import call, calls, says
 from todo_client.chatkit import request, user_input
@@ -18,9 +31,9 @@ Attempt = Callable[[Clients], Awaitable[Any]]
 """Sends what holds the event loop longest, as far as is known."""
 
 
-def get(path: str, status: int = 200) -> Attempt:
+def get(path: str, status: int = 200, headers: Mapping[str, str] = {}) -> Attempt:
     async def attempt(clients: Clients) -> None:
-        response = await clients.backend.get(path.format_map(clients.ids))
+        response = await clients.backend.get(path.format_map(clients.ids), headers=headers)
         assert response.status_code == status, response.text[:500]
 
     return attempt
@@ -28,6 +41,12 @@ def get(path: str, status: int = 200) -> Attempt:
 
 def send(method: str, path: str, body: Any = None) -> Attempt:
     return lambda clients: clients.backend.request(method, path.format_map(clients.ids), json=body)
+
+
+def send_large(method: str, path: str) -> Attempt:
+    """Sends a body of the largest size to what does not accept it."""
+    body = b'{"text": "%s"}' % (b"x" * BODY_SIZE)
+    return lambda clients: clients.backend.request(method, path, content=body, headers=JSON)
 
 
 def each_body(method: str, path: str) -> dict[str, Attempt]:
@@ -97,6 +116,15 @@ async def undo_100_tasks(clients: Clients) -> None:
         wire.result(response)
 
 
+async def move_100_overdue_tasks(clients: Clients) -> None:
+    first, *also = _list_next_100()
+    await wire.send(clients.mcp, wire.call("update_task", {"task_id": first, "also": also, "due": "2020-01-01"}))
+    moved = (await clients.backend.post("/tasks/move-overdue")).json()
+    assert moved["count"] == 90, "a tenth is completed"
+    assert (await clients.backend.post("/tasks/undo", json={"batch": moved["batch"]})).status_code == 200
+    assert (await clients.backend.post("/tasks/move-overdue")).json()["count"] == 90
+
+
 UNKNOWN_INPUT = "/chats/{chat}/interactions/{run}/messages/msg_0"
 ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("DELETE", "/calendar"): {"": lambda clients: clients.backend.get("/calendar")},
@@ -107,42 +135,67 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("DELETE", "/session"): {"": send("DELETE", "/session")},
     ("DELETE", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("DELETE")},
-    ("GET", "/"): {"": get("/")},
+    ("GET", "/"): {
+        "": get("/"),
+        "unknown path": get("/nothing", 404),
+        "unknown path in a browser": get("/nothing", 404, {"sec-fetch-mode": "navigate"}),
+        "other method": send("PUT", "/"),
+        "other method with a body": send_large("POST", "/tasks/2"),
+        "other method with a PUT body": send_large("PUT", "/chats"),
+        "unknown path with a body": send_large("POST", "/nothing"),
+    },
     ("GET", "/c/{chat_id}"): {"": get("/c/{chat}", 404)},
     ("GET", "/calendar"): {"": get("/calendar")},
     ("GET", "/calendar/{name}"): {"10,000 tasks": get("/calendar/{calendar}")},
-    ("GET", "/chat/stream/{chat_id}/stream"): {"": get("/chat/stream/{chat}/stream", 204)},
+    ("GET", "/chat/stream/{chat_id}/stream"): {
+        "": get("/chat/stream/{chat}/stream", 204),
+        "changes": get("/chat/stream/changes/stream"),
+    },
     ("GET", "/chats"): {"": get(f"/chats?limit=100&titled={CHINESE[:200]}")},
     ("GET", "/chats/{chat_id}"): {
         "long": get("/chats/{chat}?limit=100"),
         "brief": get("/chats/{chat}?limit=100&brief=true"),
         "answer": get("/chats/answer"),
+        "changes": get("/chats/changes"),
+        "brief changes": get("/chats/changes?brief=true"),
     },
     ("GET", "/chats/{chat_id}/files"): {"": get("/chats/{files}/files")},
     ("GET", "/chats/{chat_id}/files/{path}"): {"": get("/chats/{files}/files/large.txt")},
     ("GET", "/chats/{chat_id}/interactions/{interaction_id}"): {
         "long": get("/chats/{chat}/interactions/{run}"),
         "answer": get("/chats/answer/interactions/{answer}"),
+        "changes": get("/chats/changes/interactions/{changes_run}"),
     },
     ("GET", "/chats/{chat_id}/interactions/{interaction_id}/events"): {
         "long": get("/chats/{chat}/interactions/{run}/events"),
         "answer": get("/chats/answer/interactions/{answer}/events"),
+        "changes": get("/chats/changes/interactions/{changes_run}/events"),
     },
     ("GET", "/chats/{chat_id}/interactions/{interaction_id}/steps"): {
         "": get("/chats/{chat}/interactions/{run}/steps?limit=100")
     },
-    ("GET", "/chats/{chat_id}/log"): {"long": get("/chats/{chat}/log"), "answer": get("/chats/answer/log")},
+    ("GET", "/chats/{chat_id}/log"): {
+        "long": get("/chats/{chat}/log"),
+        "answer": get("/chats/answer/log"),
+        "changes": get("/chats/changes/log"),
+    },
     ("GET", "/chats/{chat_id}/work/{item_id}/{number}"): {"": get("/chats/{chat}/work/wid_0/0", 404)},
     ("GET", "/health"): {"": get("/health")},
     ("GET", "/memory"): {"": get("/memory")},
     ("GET", "/metrics"): {"": get("/metrics")},
     ("GET", "/openapi.json"): {"": get("/openapi.json")},
     ("GET", "/ready"): {"": get("/ready")},
+    ("GET", "/session"): {"": get("/session")},
     ("GET", "/tasks"): {
         "all": get("/tasks?view=all&limit=100"),
         "done": get("/tasks?view=done&limit=100"),
         "search": get(f"/tasks?view=all&query={QUERY}"),
+        "days": get("/tasks?view=upcoming&limit=100"),
+        "end": get("/tasks?view=all&limit=100&offset=9000"),
+        "title": get("/tasks?view=all&limit=100&sort=title"),
     },
+    ("GET", "/tasks/batches"): {"": get("/tasks/batches?limit=100")},
+    ("GET", "/tasks/counts"): {"": get("/tasks/counts")},
     ("GET", "/tasks/changes"): {"": get("/tasks/changes?after=0")},
     ("GET", "/tasks/preview"): {
         **{
@@ -158,7 +211,11 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/tasks/{task_id}"): {"": get("/tasks/2")},
     ("GET", "/tasks/{task_id}/files"): {"": get("/tasks/2/files")},
     ("GET", "/usage"): {"": get("/usage")},
-    ("GET", "/web/{path}"): {"": get("/web/page.js")},
+    **{("GET", path): {"": get(path)} for path in ("/today", "/upcoming", "/all", "/done", "/deleted")},
+    ("GET", "/t/{task_id}"): {"": get("/t/2")},
+    ("GET", "/assets/{hash}/{path}"): {"": get("/assets/0/page.js")},
+    ("GET", "/manifest.json"): {"": get("/manifest.json")},
+    ("GET", "/service-worker.js"): {"": get("/service-worker.js")},
     ("GET", "/widget"): {"": get("/widget")},
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
     ("PATCH", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("PATCH", description=DESCRIPTION)},
@@ -167,17 +224,24 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "512 KiB": lambda clients: clients.backend.post(
             "/chat",
             json={"messages": [{"role": "user", "content": MESSAGE[:5]} for _ in range(200)], "x": "x" * 400_000},
-        )
+        ),
+        "changes": post_keyed_message,
+        "invalid approvals": send("POST", "/chat", {"threadId": "x", "messages": [], "approvals": [{}] * 9_980}),
     },
     ("POST", "/chat/stream"): {
         "512 KiB": lambda clients: clients.backend.post(
             "/chat/stream", json={"messages": [{"role": "user", "content": "hi"}] * 200, "x": "x" * 400_000}
-        )
+        ),
+        "invalid messages": send("POST", "/chat/stream", {"messages": [1] * 19_000}),
     },
     ("POST", "/chatkit"): {
         "message": chatkit("threads.create", input=user_input(MESSAGE)),
         "quote": chatkit("threads.create", input=user_input("<", quoted_text="<\n" * 3_900)),
         "items": chatkit("items.list", thread_id="{chat}", limit=100, order="desc"),
+        "events of changes": post_keyed_chatkit_message,
+        "items of changes": chatkit("items.list", thread_id="{changes}", limit=100, order="desc"),
+        "items of changes from the first": chatkit("items.list", thread_id="{changes}", limit=100, order="asc"),
+        "thread of changes": chatkit("threads.get_by_id", thread_id="{changes}"),
         "items of the answer": chatkit("items.list", thread_id="{answer_chat}", limit=100, order="desc"),
         "thread": chatkit("threads.get_by_id", thread_id="{chat}"),
         "threads": chatkit("threads.list", limit=100, order="desc"),
@@ -197,6 +261,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         ),
         "text of 400,000": answered({"text": ANSWER, "chunk_chars": 400_000}),
         "English of 400,000": answered({"text": ENGLISH, "chunk_chars": 400_000}),
+        "400,000 distinct characters": answered({"text": DISTINCT, "chunk_chars": 400_000}),
         "text in pieces": answered({"text": ENGLISH[:10_000], "chunk_chars": 1}),
         "reasoning of 400,000": answered({"text": "Fine.", "reasoning": ANSWER, "chunk_chars": 400_000}),
         "arguments of 400,000": answered(calls(call("add_task", title=ANSWER)) | {"chunk_chars": 400_000}),
@@ -229,6 +294,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "fields": send("POST", "/tasks", {"title": TITLE, "description": DESCRIPTION, "labels": LABELS}),
         "text": send("POST", "/tasks", {"text": "#a" * 250}),
     },
+    ("POST", "/tasks/move-overdue"): {"100 tasks": move_100_overdue_tasks},
     ("POST", "/tasks/undo"): {"": send("POST", "/tasks/undo", {"batch": "x"})},
     ("PUT", "/chats/{chat_id}/files/{path}"): {
         "10 MB": lambda clients: clients.backend.put(
@@ -260,6 +326,12 @@ TOOL_CASES: dict[str, dict[str, Attempt]] = {
 }
 READ_CASES: dict[str, dict[str, Attempt]] = {
     "/batch": {"": lambda clients: clients.mcp.get("/batch?id=x")},
+    "/batches": {"": lambda clients: clients.mcp.get("/batches?limit=100")},
+    "/counts": {"": lambda clients: clients.mcp.get("/counts")},
+    "/list": {
+        view: lambda clients, view=view: clients.mcp.get(f"/list?view={view}&limit=100")
+        for view in ("today", "upcoming", "all", "done", "deleted")
+    },
     "/changes": {"": lambda clients: clients.mcp.get("/changes?after=0")},
     "/done": {"": lambda clients: clients.mcp.get("/done?days=365")},
     "/tasks": {"200 ids": lambda clients: clients.mcp.get(f"/tasks?ids={','.join(map(str, range(1, 201)))}")},

@@ -100,7 +100,8 @@ class PlainRenderer(EventRenderer[Frame]):
             case "run_waiting", _:
                 return [self._complete("waiting_approval", event.run)]
             case "run_ended", _ if event.run is not None and not self._has_failed:
-                return self._handle_end(event.run)
+                text = await render_list_text(self._records) if event.run.status == "completed" else ""
+                return self._handle_end(event.run, text)
             case _:
                 return ()
 
@@ -112,11 +113,11 @@ class PlainRenderer(EventRenderer[Frame]):
             self._has_failed = True
             yield _render_error(sentence_of_notice(notice))
 
-    def _handle_end(self, run: Run) -> Iterator[Frame]:
+    def _handle_end(self, run: Run, list_text: str) -> Iterator[Frame]:
         if run.status != "completed":
             yield _render_error(sentence_of(run.error_code or run.status))
             return
-        yield from self._write(f"{run.id}:list", render_list_text(self._records))
+        yield from self._write(f"{run.id}:list", list_text)
         yield self._complete("completed", run)
 
     def _complete(self, status: str, run: Run | None) -> Frame:

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from chatkit import types as ck
-from chatkit.widgets import WidgetRoot
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, Field
 
 from backend.api.messages import content_of
 from backend.cards.widget import Card, Json, Workflow
@@ -14,7 +13,6 @@ from backend.conversations.branches import RunPage
 from backend.conversations.records import Entry
 from backend.runs.outcomes import is_failure, may_retry, sentence_of_notice
 
-_WIDGET = TypeAdapter[WidgetRoot](WidgetRoot)
 _AGENT: Any = "agent"
 
 # Items with fields for our page that the protocol has no place for; other clients ignore them.
@@ -52,28 +50,33 @@ for _model in (VersionedMessage, RatedMessage, Notice):
     _model.model_rebuild(_types_namespace={**vars(ck), "Versions": Versions})
 
 
-def render_page(
-    thread_id: str, page: RunPage, cards: Sequence[Card], workflows: Sequence[Workflow]
-) -> list[ck.ThreadItem]:
-    """Renders the items of whole runs, in the order in which they were first shown."""
-    numbered: list[tuple[int, ck.ThreadItem]] = [
-        (entry.last_seq or 0, item)
-        for entry in page.entries
-        if (item := render_entry(thread_id, entry, _render_versions(entry, page))) is not None
-    ]
-    numbered += [(card.number, render_card(thread_id, card)) for card in cards]
-    numbered += [(workflow.number, render_workflow(thread_id, workflow)) for workflow in workflows]
-    return [item for _, item in sorted(numbered, key=lambda item: item[0])]
+Shown = Entry | Card | Workflow
+
+
+def order_shown(page: RunPage, cards: Sequence[Card], workflows: Sequence[Workflow]) -> list[Shown]:
+    """Returns what is shown of whole runs, in the order in which it was first shown."""
+    return sorted([*page.entries, *cards, *workflows], key=_get_number)
+
+
+def render_item(thread_id: str, shown: Shown, page: RunPage) -> ck.ThreadItem | None:
+    """Renders what is shown of a page; None for an entry that users do not see."""
+    match shown:
+        case Card():
+            return render_card(thread_id, shown)
+        case Workflow():
+            return render_workflow(thread_id, shown)
+        case Entry():
+            return render_entry(thread_id, shown, _render_versions(shown, page))
+
+
+def _get_number(shown: Shown) -> int:
+    return shown.last_seq or 0 if isinstance(shown, Entry) else shown.number
 
 
 def render_card(thread_id: str, card: Card) -> ck.WidgetItem:
-    return ck.WidgetItem(
-        id=card.id,
-        thread_id=thread_id,
-        created_at=card.created_at,
-        widget=_WIDGET.validate_python(card.root),
-        copy_text=card.copy_text,
-    )
+    """Renders a card without validating its widget, which may have thousands of components."""
+    head: dict[str, Any] = {"id": card.id, "thread_id": thread_id, "created_at": card.created_at}
+    return ck.WidgetItem.model_construct(**head, widget=card.root, copy_text=card.copy_text)
 
 
 def render_workflow(thread_id: str, workflow: Workflow, *, is_live: bool = False) -> ck.WorkflowItem:
@@ -148,6 +151,27 @@ def _choose_actions(code: str) -> list[Action]:
     if not is_failure(code) and code not in ("answer_repeated", "nothing_changed"):
         return ["continue"]
     return ["retry"] if may_retry(code) else []
+
+
+class ItemPage(ck.Page[ck.ThreadItem]):
+    """Its items are also serialized, each on its own: all of them at once would take long."""
+
+    serialized: list[bytes] = Field(default=[], exclude=True)
+
+
+def serialize_items(page: ItemPage) -> bytes:
+    return _insert_items(serialize(page.model_copy(update={"data": []})), page)
+
+
+def serialize_thread(thread: ck.Thread, page: ItemPage) -> bytes:
+    """Serializes a thread with the items of a page, in place of its own."""
+    empty = ck.Page[ck.ThreadItem](has_more=page.has_more, after=page.after)
+    return _insert_items(serialize(thread.model_copy(update={"items": empty})), page)
+
+
+def _insert_items(serialized: bytes, page: ItemPage) -> bytes:
+    empty = b'"data":[]'  # not in a text, in which quotes are escaped
+    return serialized.replace(empty, empty[:-1] + b",".join(page.serialized) + b"]", 1)
 
 
 def serialize(obj: BaseModel) -> bytes:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from chatkit import types as ck
 from chatkit.actions import Action
-from pydantic import BaseModel, Discriminator, StrictInt, StrictStr, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, Discriminator, FailFast, StrictInt, StrictStr, Tag, TypeAdapter, ValidationError
 
 from backend.api.identity import AuthenticatedUser
 from backend.api.messages import check_content
@@ -40,7 +40,7 @@ class Edit(BaseModel):
 
     item_id: StrictStr
     text: StrictStr | None = None
-    content: list[ck.UserMessageContent] = []
+    content: Annotated[list[ck.UserMessageContent], FailFast()] = []
 
 
 @dataclass(slots=True)
@@ -140,7 +140,8 @@ def parse_idempotency_key(request: ck.StreamingReq) -> IdempotencyKey | None:
     if key is None or (isinstance(request, ck.ThreadsCustomActionReq) and request.params.action.type != EDIT):
         return None
     check_key(key, "idempotency_key")
-    return IdempotencyKey(key, hashlib.sha256(request.model_dump_json().encode()).digest())
+    sent = request.model_dump_json(exclude_unset=True)  # a later version of ChatKit may have more fields
+    return IdempotencyKey(key, hashlib.sha256(sent.encode()).digest())
 
 
 def parse_replaced_conversation(request: ck.ThreadsCreateReq) -> str | None:

@@ -7,12 +7,12 @@ from typing import Any
 
 from chatkit import types as ck
 from chatkit.actions import Action
-from chatkit.server import ChatKitServer, NonStreamingResult, StreamingResult
+from chatkit.server import DEFAULT_PAGE_SIZE, ChatKitServer, NonStreamingResult, StreamingResult
 from pydantic import BaseModel
 
 from backend.api.chatkit import requests
 from backend.api.chatkit.events import ChatKitRenderer, encode_event, explain_error
-from backend.api.chatkit.render import render_card, serialize
+from backend.api.chatkit.render import render_card, serialize, serialize_items, serialize_thread
 from backend.api.chatkit.requests import RequestContext
 from backend.api.chatkit.store import TimelineStore
 from backend.api.messages import MessageTooLong
@@ -23,7 +23,7 @@ from backend.cards.widget import record_of_item
 from backend.conversations import branches, conversations, runs
 from backend.conversations.errors import AlreadyDecided
 from backend.conversations.run_requests import RunRequest
-from backend.errors import BackendError, Busy, InvalidRequest, LimitReached, Overloaded
+from backend.errors import BackendError, Busy, InvalidRequest, LimitReached, NotFound, Overloaded
 from backend.ids import new_id
 from backend.model.providers import ModelEndpoint
 from backend.runs.outcomes import Ending
@@ -105,18 +105,19 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         """
         if isinstance(request, ck.ThreadsCreateReq | ck.ThreadsAddUserMessageReq):
             return await self._add_message(request, context)
+        # An answer again is started here, too, and not by its reader, so that its key is found if it was stored.
         thread = await self.store.load_thread(request.params.thread_id, context)
         match request:
             case ck.ThreadsRetryAfterItemReq(params=params):
                 message, run_id = await self.store.find_message(thread.id, params.item_id, context)
-                return self._answer_again(thread, run_id, message, context)
+                return await self._answer_again(thread, run_id, message, context)
             case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.EDIT:
                 edit = requests.parse_edit(params.action)
                 message, run_id = await self.store.find_message(thread.id, edit.item_id, context)
                 content = edit.content or [ck.UserMessageTextContent(text=edit.text or "")]
                 edited = message.model_copy(update={"id": new_id("msg"), "content": content})
                 requests.check_message(edited, self._message_chars)
-                return self._answer_again(thread, run_id, edited, context, is_edited=True)
+                return await self._answer_again(thread, run_id, edited, context, is_edited=True)
             case ck.ThreadsCustomActionReq(params=params) if params.action.type == requests.FOLLOW:
                 return self._follow_running(thread, context)
             case ck.ThreadsCustomActionReq(params=params):
@@ -156,7 +157,7 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         *,
         is_edited: bool = False,
     ) -> Events:
-        """Starts a run that answers a message in place of an earlier run, and yields its events."""
+        """Starts a run that answers a message in place of an earlier run, and returns its events."""
         request = RunRequest(
             thread.id,
             await self.store.create_message(message, context) if is_edited else None,
@@ -167,11 +168,12 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
         )
         context.live = await self._runs.start(context.user_id, request)
         known = None if is_edited else message
-        async for event in self._follow(thread, context.live.run.id, context, message=known):
-            yield event
+        return self._follow(thread, context.live.run.id, context, message=known)
 
     async def _replay(self, run_id: str, context: RequestContext) -> Events:
         run = await runs.load(self._database, context.user_id, run_id)
+        if run.conversation_id is None:
+            raise NotFound("The conversation that this message was sent to was deleted. Send it with a new key.")
         thread = await self.store.load_thread(run.conversation_id, context)
         before: list[ck.ThreadStreamEvent] = [_OPTIONS]
         if isinstance(context.request, ck.ThreadsCreateReq):
@@ -291,7 +293,17 @@ class TodoChatKitServer(ChatKitServer[RequestContext]):
             sender = await self.store.find_sender(params, context)
             items = await self._handle_click(params.thread_id, params.action, sender, context)
             return self._serialize(ck.SyncCustomActionResponse(updated_item=items[0]))
-        return await super()._process_non_streaming(request, context)
+        match request:
+            case ck.ItemsListReq(params=params):
+                limit = params.limit or DEFAULT_PAGE_SIZE
+                page = await self.store.load_thread_items(params.thread_id, params.after, limit, params.order, context)
+                return serialize_items(page)
+            case ck.ThreadsGetByIdReq(params=params):
+                thread = await self.store.load_thread(params.thread_id, context)
+                page = await self.store.load_thread_items(thread.id, None, DEFAULT_PAGE_SIZE, "asc", context)
+                return serialize_thread(self._to_thread_response(thread), page)
+            case _:
+                return await super()._process_non_streaming(request, context)
 
     async def add_feedback(
         self, thread_id: str, item_ids: list[str], feedback: ck.FeedbackKind, context: RequestContext

@@ -12,7 +12,7 @@ from chatkit.store import Store, StoreItemType
 from backend.api.chatkit import render
 from backend.api.chatkit.requests import RequestContext, parse_replaced_conversation
 from backend.api.messages import build_message, fill_titles
-from backend.cards.agent_workflow import render_workflow
+from backend.cards.agent_workflow import render_calls, render_workflow
 from backend.cards.approvals import APPROVE, REJECT, parse_decision, render_approval
 from backend.cards.service import CardService
 from backend.cards.widget import Card, Workflow, record_of_item
@@ -21,11 +21,13 @@ from backend.conversations.branches import RunPage
 from backend.conversations.conversations import Conversation
 from backend.conversations.errors import SteeringMessage
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
+from backend.conversations.timeline import PAGE_BYTES
 from backend.errors import InvalidRequest, NotFound
 from backend.ids import new_id
 from backend.runs.service import RunService
 from backend.tools.table import find_tool
 from backend.tools.workspace.files import FolderFiles
+from common.pauses import with_pauses
 
 
 class TimelineStore(Store[RequestContext]):
@@ -77,23 +79,38 @@ class TimelineStore(Store[RequestContext]):
 
     async def load_thread_items(
         self, thread_id: str, after: str | None, limit: int, order: str, context: RequestContext
-    ) -> ck.Page[ck.ThreadItem]:
+    ) -> render.ItemPage:
+        """Loads at most `limit` items, and one megabyte of them, but at least one."""
         newest_first = order == "desc"
         record = record_of_item(after) if after is not None else None
         page = await self._load_page(thread_id, context, runs=limit + 2, newest_first=newest_first, from_record=record)
-        items = await self._render(thread_id, page, context)
+        shown = await self._list_shown(thread_id, page, context)
         if newest_first:
-            items.reverse()
+            shown.reverse()
         if after is not None:
-            items = items[_find_position(items, after) + 1 :]
-        shown = items[:limit]
-        has_more = bool(shown) and (len(items) > limit or page.is_cut)
-        return ck.Page(data=shown, has_more=has_more, after=shown[-1].id if has_more else None)
+            shown = shown[_find_position(shown, after) + 1 :]
+        loaded, size, is_full = render.ItemPage(), 0, False
+        async for one in with_pauses(shown):
+            item = render.render_item(thread_id, one, page)
+            if item is None:
+                continue
+            is_full = len(loaded.data) == limit or size > PAGE_BYTES
+            if is_full:
+                break
+            loaded.data.append(item)
+            loaded.serialized.append(render.serialize(item))
+            size += len(loaded.serialized[-1])
+        loaded.has_more = bool(loaded.data) and (is_full or page.is_cut)
+        loaded.after = loaded.data[-1].id if loaded.has_more else None
+        return loaded
 
     async def load_item(self, thread_id: str, item_id: str, context: RequestContext) -> ck.ThreadItem:
         page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))
-        items = await self._render(thread_id, page, context)
-        return items[_find_position(items, item_id)]
+        shown = await self._list_shown(thread_id, page, context)
+        item = render.render_item(thread_id, shown[_find_position(shown, item_id)], page)
+        if item is None:
+            raise NotFound.of("item", item_id)
+        return item
 
     async def find_message(
         self, thread_id: str, item_id: str, context: RequestContext
@@ -127,10 +144,10 @@ class TimelineStore(Store[RequestContext]):
     async def _load_page(self, thread_id: str, context: RequestContext, **page: Any) -> RunPage:
         return await branches.load_page(self._database, context.user_id, thread_id, **page)
 
-    async def _render(self, thread_id: str, page: RunPage, context: RequestContext) -> list[ck.ThreadItem]:
+    async def _list_shown(self, thread_id: str, page: RunPage, context: RequestContext) -> list[render.Shown]:
         cards = await self._cards.render(context.user_id, page.records, time_zone=context.user.time_zone)
         workflows, approvals = await self._render_sub_agents(thread_id, page, context)
-        return render.render_page(thread_id, page, [*cards, *approvals], workflows)
+        return render.order_shown(page, [*cards, *approvals], workflows)
 
     async def _render_sub_agents(
         self, thread_id: str, page: RunPage, context: RequestContext
@@ -141,11 +158,12 @@ class TimelineStore(Store[RequestContext]):
         ids = list({call.run_id for call in calls.values()})
         trees = await timeline.load_trees(self._database, context.user_id, ids, only_sub_agents=True)
         url = self.folder_url(thread_id)
-        workflows = [
-            render_workflow(calls[run.parent_call_id], run, trees.of_run(run.id).records, folder_url=url)
-            for run in trees.runs
-            if run.parent_call_id in calls
-        ]
+        workflows: list[Workflow] = []
+        for run in trees.runs:
+            if run.parent_call_id in calls:
+                records = trees.of_run(run.id).records
+                rendered = await render_calls(records, url)
+                workflows.append(render_workflow(calls[run.parent_call_id], run, records, rendered))
         return workflows, [card for call in trees.calls if (card := render_approval(call)) is not None]
 
     def folder_url(self, thread_id: str) -> str:
@@ -182,8 +200,8 @@ def _render_metadata(conversation: Conversation) -> ck.ThreadMetadata:
     return ck.ThreadMetadata(id=conversation.id, title=conversation.title, created_at=conversation.created_at)
 
 
-def _find_position(items: list[ck.ThreadItem], item_id: str) -> int:
-    position = next((place for place, item in enumerate(items) if item.id == item_id), None)
+def _find_position(shown: list[render.Shown], item_id: str) -> int:
+    position = next((place for place, one in enumerate(shown) if one.id == item_id), None)
     if position is None:
         raise NotFound.of("item", item_id)
     return position

@@ -47,6 +47,7 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
         self._finish_reason = "stop"
         self._failure: Chunk | None = None  # why the run did not complete
         self._records: list[Record] = []
+        self._list_text = ""
         self._open: dict[str, str] = {}  # entries that grow, by their ids: their kinds of parts
         self._calls: dict[str, ToolCall] = {}  # calls that were sent and have no output yet
         self._sent_calls: set[str] = set()
@@ -55,6 +56,8 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
 
     async def handle(self, event: Event) -> Iterable[Chunk]:
         """Renders an event; until all decisions of the reader have come, only these and the start are rendered."""
+        if event.type == "run_ended":
+            self._list_text = await render_list_text(self._records)
         chunks = [*self._render(event)]
         if not self._undecided:
             return chunks
@@ -154,7 +157,7 @@ class AiSdkRenderer(EventRenderer[Chunk | str]):
 
     def _end(self, run: Run) -> Iterator[Chunk]:
         has_completed = run.status == "completed"
-        if has_completed and (text := render_list_text(self._records)):
+        if has_completed and (text := self._list_text):
             part = f"{self._run_id}:list"
             yield {"type": "text-start", "id": part}
             yield {"type": "text-delta", "id": part, "delta": text}

@@ -41,7 +41,9 @@ class ApprovalDecision(BaseModel):
 class NewChat(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    messages: list[Message] = Field(description="Only the messages of the user are read; the server has the history.")
+    messages: list[Message] = Field(
+        fail_fast=True, description="Only the messages of the user are read; the server has the history."
+    )
     thread_id: StrictStr | None = Field(
         default=None, alias="threadId", description="A chat's id, or a name that its user chose."
     )
@@ -50,7 +52,7 @@ class NewChat(BaseModel):
     )
     trigger: StrictStr | None = Field(default=None, description="`regenerate-message`: answer the message again.")
     approvals: list[ApprovalDecision] = Field(
-        default=[], description="Decisions about waiting calls. No message is read then."
+        default=[], fail_fast=True, description="Decisions about waiting calls. No message is read then."
     )
 
 

@@ -77,7 +77,7 @@ def is_error(run: Run) -> bool:
     return run.status in ("failed", "interrupted") and run.error_code not in _STAND_INS
 
 
-def render_answer(run: Run, trees: Timeline, thread: str | None) -> ChatResponse:
+async def render_answer(run: Run, trees: Timeline, thread: str | None) -> ChatResponse:
     own = trees.of_run(run.id)
     calls = [(one, call) for one in trees.runs for call in trees.of_run(one.id).calls]
     waiting = [(one, call) for one, call in calls if run.status == "waiting" and call.state == "awaiting_approval"]
@@ -85,7 +85,7 @@ def render_answer(run: Run, trees: Timeline, thread: str | None) -> ChatResponse
     if run.error_code == "empty_answer":
         events.append(StepEvent(step=events[-1].step + 1 if events else 1, agent=_ORCHESTRATOR, action="final"))
     return ChatResponse(
-        answer=_render_text(run, own.records, [call for _, call in waiting]),
+        answer=await _render_text(run, own.records, [call for _, call in waiting]),
         events=events,
         threadId=thread or run.conversation_id,
         interactionId=run.id,
@@ -96,7 +96,7 @@ def render_answer(run: Run, trees: Timeline, thread: str | None) -> ChatResponse
     )
 
 
-def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
+async def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall]) -> str:
     if waiting:
         return "\n\n".join(as_question(call.approval_text or "") for call in waiting)
     if (stand_in := _STAND_INS.get(run.error_code or "")) is not None:
@@ -106,7 +106,7 @@ def _render_text(run: Run, records: Sequence[Record], waiting: Sequence[ToolCall
     answer = "\n".join(entry.text for entry in last)
     if run.status != "completed":
         return answer
-    return "\n\n".join(filter(str.strip, [answer, render_list_text(records)])) or NO_ANSWER
+    return "\n\n".join(filter(str.strip, [answer, await render_list_text(records)])) or NO_ANSWER
 
 
 def _render_actions(trees: Timeline, run: Run, steps: Iterator[int]) -> Iterator[StepEvent]:

@@ -82,7 +82,7 @@ async def answer(
     run = next((run for run in trees.runs if run.id == run_id), None)
     if run is None or run.status == "running":  # this process ends, and the run is in another one
         raise Busy
-    answer = render_answer(run, trees, request.thread)
+    answer = await render_answer(run, trees, request.thread)
     if not is_error(run):
         return answer
     content = {"error": answer.reason or _INTERRUPTED, **answer.model_dump(by_alias=True)}

@@ -1,6 +1,9 @@
 """The run API's paths: chats, and the interactions in them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Response
 
@@ -19,12 +22,14 @@ from backend.api.interactions.parameters import (
     Titled,
 )
 from backend.api.interactions.render import render_chat_head, render_steps
+from backend.api.json_parts import JsonPartsResponse, serialize_in_parts
 from backend.api.openapi import errors, stream_of
 from backend.api.sse import STREAM_HEADERS, EventStream, UserStream
 from backend.conversations import conversations, steering, timeline
 from backend.conversations.approvals import Decision
 from backend.model.providers import check_options
 from backend.transcript import LogLine, format_line, read_log
+from backend.users.idempotency import KeyedResponse, store_once
 
 _CHAT = "/chats/{chat_id}"
 _RUN = f"{_CHAT}/interactions/{{interaction_id}}"
@@ -47,7 +52,7 @@ async def list_chats(
     return schemas.Chats(chats=heads, has_more=has_more, after=heads[-1].chat_id if has_more else None)
 
 
-@router.get(_CHAT, responses=errors(404))
+@router.get(_CHAT, response_model=schemas.Chat, responses=errors(404))
 async def get_chat(
     services: AppServices,
     user: LimitedUser,
@@ -55,9 +60,10 @@ async def get_chat(
     limit: FewOrNone = 20,
     before: Before = None,
     brief: Brief = False,
-) -> schemas.Chat:
+) -> JsonPartsResponse:
     """Returns a chat with its newest interactions before one."""
-    return await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before, brief=brief)
+    chat = await services.interactions.get_chat(user.user_id, chat_id, limit=limit, before=before, brief=brief)
+    return JsonPartsResponse(chat)
 
 
 @router.patch(_CHAT, responses=errors(404))
@@ -88,21 +94,23 @@ async def get_log(services: AppServices, user: LimitedUser, chat_id: ChatId) -> 
     return UserStream((format_line(line) async for line in lines), headers=STREAM_HEADERS, media_type=_LINES)
 
 
-@router.get(_RUN, responses=errors(404))
-async def get_interaction(services: AppServices, run: InteractionRun, brief: Brief = False) -> schemas.Interaction:
+@router.get(_RUN, response_model=schemas.Interaction, responses=errors(404))
+async def get_interaction(services: AppServices, run: InteractionRun, brief: Brief = False) -> JsonPartsResponse:
     """Returns an interaction."""
-    return await services.interactions.get_interaction(run, brief=brief)
+    interaction = await services.interactions.get_interaction(run, brief=brief)
+    return JsonPartsResponse(await serialize_in_parts(interaction))
 
 
-@router.get(f"{_RUN}/steps", responses=errors(404))
+@router.get(f"{_RUN}/steps", response_model=schemas.Steps, responses=errors(404))
 async def get_steps(
     services: AppServices, run: InteractionRun, limit: Limit = 20, after: AfterStep = 0
-) -> schemas.Steps:
+) -> JsonPartsResponse:
     """Returns what the interaction's sub-agents did, step by step."""
     trees = await timeline.load_trees(services.database, run.user_id, [run.id])
     steps = [step for step in render_steps(trees) if step.number > after]
     shown = steps[:limit]
-    return schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
+    page = schemas.Steps(steps=shown, after=shown[-1].number if len(steps) > limit else None)
+    return JsonPartsResponse(await serialize_in_parts(page))
 
 
 @router.get(f"{_RUN}/events", response_class=Response, responses=_EVENTS | errors(404))
@@ -161,18 +169,23 @@ async def approve(
     return await once(decide)
 
 
-@router.post(f"{_RUN}/messages", status_code=202, responses=errors(404, 409))
+@router.post(f"{_RUN}/messages", status_code=202, response_model=schemas.MessageResponse, responses=errors(404, 409))
 async def send_message(
-    services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage, once: Once
-) -> schemas.MessageResponse:
+    services: AppServices, user: Owner, run: InteractionRun, body: schemas.NewMessage, key: KeyedRequest
+) -> Any:
     """Sends a message to a running interaction, which reads it or is followed by one that answers it."""
 
     async def send() -> schemas.MessageResponse:
         message = await services.interactions.create_message(user.user_id, body.text, user.time_zone)
-        dropped = await services.runs.send_message(run, message, body.mode)
-        return schemas.MessageResponse(input_id=message.id, dropped=dropped)
+        render = partial(_render_message, message.id)
+        response = KeyedResponse(key, 202, render) if key is not None else None
+        return render(await services.runs.send_message(run, message, body.mode, response=response))
 
-    return await once(send)
+    return await store_once(services.database, user.user_id, key, send)
+
+
+def _render_message(message_id: str, dropped: Sequence[str]) -> schemas.MessageResponse:
+    return schemas.MessageResponse(input_id=message_id, dropped=[*dropped])
 
 
 @router.post(f"{_RUN}/messages/{{input_id}}/steer", status_code=202, responses=errors(404, 409))

@@ -42,7 +42,8 @@ class TaskPart(_RequestBody):
 
 MessagePart = Annotated[TextPart | TaskPart, Field(discriminator="type")]
 UserMessage = Annotated[
-    Annotated[Text, Tag("text")] | Annotated[list[MessagePart], Field(min_length=1, max_length=200), Tag("parts")],
+    Annotated[Text, Tag("text")]
+    | Annotated[list[MessagePart], Field(min_length=1, max_length=200, fail_fast=True), Tag("parts")],
     Discriminator(lambda value: "parts" if isinstance(value, list) else "text"),
 ]
 """A text, or its parts where it names tasks."""

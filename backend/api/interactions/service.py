@@ -14,8 +14,9 @@ from backend.api.interactions.render import (
     render_interaction,
     render_unread,
 )
+from backend.api.json_parts import JsonParts, serialize_in_parts
 from backend.api.messages import check_content, create_message
-from backend.context.render import render_gradually
+from backend.context.render import render_records
 from backend.context.summaries import Summaries
 from backend.context.window import render_request
 from backend.conversations import branches, conversations, steering, timeline
@@ -105,17 +106,15 @@ class InteractionService:
 
     # Reading
 
-    async def get_chat(
-        self, user_id: str, chat_id: str, *, limit: int, before: str | None, brief: bool
-    ) -> schemas.Chat:
-        """Returns the newest shown interactions before one: at most `limit` and 1 MB, but at least one."""
+    async def get_chat(self, user_id: str, chat_id: str, *, limit: int, before: str | None, brief: bool) -> JsonParts:
+        """Serializes a chat with the newest interactions before one: at most `limit` and 1 MB, but at least one."""
         conversation = await self.find(user_id, chat_id)
         first = await self.find_interaction(user_id, chat_id, before) if before is not None else None
         if first is not None and not first.active:
             raise NotFound.of("interaction", first.id)
         end, database = first.seq if first is not None else FOREVER, self.runs.database
         path, has_more = await branches.load_shown(database, user_id, conversation.id, before=end, limit=limit)
-        shown: list[schemas.Interaction] = []
+        shown, first_id = list[JsonParts](), None
         bytes_left = PAGE_BYTES
         for last in range(len(path), 0, -_RUNS_AT_ONCE):
             runs = path[max(last - _RUNS_AT_ONCE, 0) : last]
@@ -127,22 +126,25 @@ class InteractionService:
             ends = [*(run.seq for run in runs[1:]), end]
             async with aclosing(self._render(runs, records, ends, brief=brief)) as interactions:
                 async for interaction in interactions:
-                    bytes_left -= len(interaction.model_dump_json().encode())
+                    serialized = await serialize_in_parts(interaction)
+                    bytes_left -= serialized.size
                     if shown and bytes_left < 0:
                         break
-                    shown.insert(0, interaction)
+                    shown.insert(0, serialized)
+                    first_id = interaction.id
             if bytes_left < 0:
                 break
             end = runs[0].seq
         has_more = has_more or len(shown) < len(path)
         unread = await steering.load_unread(database, user_id, conversation.id)
-        return schemas.Chat(
+        chat = schemas.Chat(
             **render_chat_head(conversation, chat_id).model_dump(),
-            interactions=shown,
+            interactions=[],
             has_more=has_more,
-            before=shown[0].id if has_more and shown else None,
+            before=first_id if has_more else None,
             unread=[render_unread(message) for message in unread],
         )
+        return await serialize_in_parts({**dict(chat), "interactions": shown})
 
     async def get_interaction(self, run: Run, *, brief: bool) -> schemas.Interaction:
         """Renders an interaction; a `brief` one without its events and what the model knows after it."""
@@ -165,12 +167,14 @@ class InteractionService:
         siblings = await branches.load_alternatives(self.runs.database, user_id, ids)
         await add_results(self.runs.database, user_id, Timeline(records))
         noted = await load_noted_calls(self.runs.database, user_id, runs[0].conversation_id)
-        rendered = [] if brief else await render_gradually(Timeline(records, noted))
+        # In a thread, as outputs of tools may have megabytes, whose characters are looked at and counted.
+        rendered = [] if brief else await asyncio.to_thread(render_records, Timeline(records, noted), after=0)
         for run, end in reversed([*zip(runs, ends, strict=True)]):
             messages = None
             if run.status in ENDED and not brief:
                 known = [one for one in rendered if (one.record.seq or 0) < end]
                 before_end = Timeline([one.record for one in known], noted)
-                messages = self.model.messages(render_request(before_end, tokens=tokens, rendered=known))
+                items = await asyncio.to_thread(render_request, before_end, tokens=tokens, rendered=known)
+                messages = self.model.messages(items)
             yield render_interaction(run, trees, siblings=siblings[run.id], messages=messages, brief=brief)
             await asyncio.sleep(0)  # others are served in between

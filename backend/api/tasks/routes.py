@@ -1,6 +1,5 @@
 """The paths of the page's task list, `/tasks` and below it: its views, and what the user changes there by hand."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -25,7 +24,7 @@ from backend.api.identity import AuthenticatedUser
 from backend.api.openapi import errors
 from backend.api.tasks import schemas
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
-from backend.tools.task_tools import CallRejected, ChangeCall, TasksUnavailable, derive_id
+from backend.tools.task_tools import PART_TASKS, CallRejected, ChangeCall, TasksUnavailable, derive_id
 from backend.users import profiles
 from backend.users.idempotency import IdempotencyKey
 from common.clock import wall_time
@@ -33,13 +32,7 @@ from common.clock import wall_time
 _MAX_ID = 2**63 - 1
 _MAX_ALSO = 99
 _DAYS = 28
-_VIEWS: Mapping[schemas.View, Mapping[str, str]] = {
-    "today": {"status": "pending", "due": "..today", "order": "due"},
-    "upcoming": {"status": "pending", "due": "tomorrow..", "order": "due"},
-    "all": {"status": "pending", "order": "due"},
-    "done": {"status": "completed", "order": "completed"},
-    "deleted": {"status": "deleted"},
-}
+_MAX_BATCHES = 100
 _REMOVABLE = {*schemas.OPTIONAL_FIELDS} - {"labels"}  # the tools remove them by the word "none"
 
 TaskId = Annotated[int, Path(ge=1, le=_MAX_ID)]
@@ -66,23 +59,20 @@ _ERRORS: Mapping[str, type[BackendError]] = {
 async def list_tasks(
     services: AppServices, user: LimitedUser, query: Annotated[schemas.TaskQuery, Query()]
 ) -> schemas.TaskPage:
-    # The number is read first, so that a change in between is read again and never missed.
-    zone, changes = await asyncio.gather(_find_time_zone(services, user), get_changes(services, user))
-    reader = {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
-    filters = {"query": query.query, "label": query.label, "priority": query.priority}
-    arguments = {**_VIEWS[query.view], **{name: value for name, value in filters.items() if value}}
+    reader = await _get_reader(services, user)
     with _translated_errors():
-        page = await services.tools.list_tasks(**reader, cursor=query.cursor, limit=query.limit, **arguments)
-        is_first_of_done = query.view == "done" and not query.cursor
+        page = await services.tools.get_json("list", **reader, **query.model_dump(exclude_none=True))
+        is_first_of_done = query.view == "done" and not query.cursor and not query.offset
         done = await services.tools.get_json("done", **reader, days=_DAYS) if is_first_of_done else {"days": None}
         return schemas.TaskPage(
             view=query.view,
             now=f"{datetime.fromisoformat(page['now']):%Y-%m-%dT%H:%M}",
             time_zone=page["time_zone"],
             total=page["total"],
+            sections=page["sections"],
             tasks=[*map(schemas.Task.from_tool, page["tasks"])],
             next_cursor=page["next_cursor"],
-            last=changes.last,
+            last=page["last"],
             days=done["days"],
         )
 
@@ -93,6 +83,24 @@ async def get_changes(services: AppServices, user: PollingUser, after: Number = 
     with _translated_errors():
         return schemas.TaskChanges.model_validate(
             await services.tools.get_json("changes", user_id=user.user_id, **since)
+        )
+
+
+@router.get("/tasks/counts")
+async def count_tasks(services: AppServices, user: PollingUser) -> schemas.TaskCounts:
+    with _translated_errors():
+        counts = await services.tools.get_json("counts", **await _get_reader(services, user))
+        return schemas.TaskCounts.model_validate(counts)
+
+
+@router.get("/tasks/batches")
+async def list_batches(
+    services: AppServices, user: PollingUser, limit: Annotated[int, Query(ge=1, le=_MAX_BATCHES)] = 20
+) -> schemas.Batches:
+    """Lists what can be undone or redone, or was, the newest first."""
+    with _translated_errors():
+        return schemas.Batches.model_validate(
+            await services.tools.get_json("batches", user_id=user.user_id, limit=limit)
         )
 
 
@@ -107,11 +115,15 @@ async def preview_task(
 ) -> schemas.TaskPreview:
     """Returns what a text says of a new task; with `mode=date`, which date it is, if it is nothing else."""
     now = written or await _find_local_time(services, user)
-    if mode == "task":
-        return schemas.TaskPreview.from_reading(english.read_task(text or " ", now, services.date_order, dates=dates))
-    is_short = len(text.strip()) <= schemas.MAX_DATE_LENGTH
-    when = english.read_when(text, now, services.date_order) if is_short else None
-    return schemas.TaskPreview.from_reading(english.ParsedTask("" if when else text, when))
+
+    def read() -> english.ParsedTask:
+        if mode == "task":
+            return english.read_task(text or " ", now, services.date_order, dates=dates)
+        is_short = len(text.strip()) <= schemas.MAX_DATE_LENGTH
+        when = english.read_when(text, now, services.date_order) if is_short else None
+        return english.ParsedTask("" if when else text, when)
+
+    return schemas.TaskPreview.from_reading(await services.text_reader.read(user.user_id, read))
 
 
 @router.get("/tasks/{task_id}", responses=errors(404))
@@ -131,7 +143,8 @@ async def add_task(
     if isinstance(body, schemas.NewTask):
         return await _change(services, user, key, "add_task", body.model_dump(exclude_none=True))
     now = body.written or await _find_local_time(services, user)
-    reading = english.read_task(body.text, now, services.date_order, dates=body.dates)
+    read = partial(english.read_task, body.text, now, services.date_order, dates=body.dates)
+    reading = await services.text_reader.read(user.user_id, read)
     fields = {
         "title": reading.title,
         "due": reading.when.due if reading.when else body.default_due,
@@ -147,6 +160,25 @@ async def add_task(
 @router.post("/tasks/undo", responses=errors(409))
 async def undo(services: AppServices, user: LimitedUser, key: KeyedRequest, body: schemas.Undo) -> schemas.ChangedTasks:
     return await _make_change(services, user, key, partial(services.tools.undo_batch, body.batch))
+
+
+@router.post("/tasks/move-overdue")
+async def move_overdue(services: AppServices, user: LimitedUser, key: KeyedRequest) -> schemas.MovedTasks:
+    """Moves all overdue tasks to today, without times that have passed."""
+    zone = await _find_time_zone(services, user)
+    moved = schemas.MovedTasks(tasks=[], not_found=[], batch=derive_id("hand", user.user_id, key and key.key))
+    with _translated_errors():
+        while moved.count % PART_TASKS == 0:
+            part = moved.count // PART_TASKS
+            try:
+                result = await services.tools.move_overdue(part, user_id=user.user_id, key=moved.batch, time_zone=zone)
+            except CallRejected as rejection:
+                if rejection.kind == "not_found":  # nothing is overdue
+                    break
+                raise
+            moved.count += 1 + len(result["also"])
+            moved.tasks = moved.tasks or schemas.ChangedTasks.from_tool(result, batch=moved.batch).tasks
+    return moved
 
 
 @router.patch("/tasks/{task_id}", responses=errors(404, 409))
@@ -191,6 +223,11 @@ async def _make_change(
     with _translated_errors():
         result = await change(user_id=user.user_id, key=batch, time_zone=zone)
         return schemas.ChangedTasks.from_tool(result, batch=batch)
+
+
+async def _get_reader(services: Services, user: AuthenticatedUser) -> dict[str, str]:
+    zone = await _find_time_zone(services, user)
+    return {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
 
 
 async def _find_local_time(services: Services, user: AuthenticatedUser) -> datetime:

@@ -18,13 +18,15 @@ Written = Annotated[NaiveDatetime, Field(ge=datetime(1970, 1, 1), lt=datetime(30
 
 
 class TaskQuery(BaseModel):
-    """Which page of which view."""
+    """Which page of which view; `offset` skips tasks, from the cursor on if there is one."""
 
     view: View
+    sort: Literal["date", "priority", "title", "added"] = "date"
     query: str | None = None
     label: str | None = None
     priority: Literal["high", "medium", "low", "none"] | None = None
     cursor: str | None = None
+    offset: Annotated[int, Field(ge=0, le=10_000)] = 0
     limit: Annotated[int, Field(ge=1, le=100)] = 100
 
 
@@ -76,6 +78,17 @@ class Day(BaseModel):
     done: int
 
 
+class Section(BaseModel):
+    """A section of a view, in the order of the list.
+
+    `key` is a day, or `overdue`, `today`, `coming` or `undated`; or `all`, if the view is not sorted by date. What is
+    beyond 500 days is one section, `later` or `earlier`.
+    """
+
+    key: str
+    count: int
+
+
 class TaskPage(BaseModel):
     """A page of a view; `last` is the number of a change that it contains, as it does all before."""
 
@@ -83,11 +96,50 @@ class TaskPage(BaseModel):
     now: str
     time_zone: str
     total: int
+    sections: list[Section]
     tasks: list[Task]
     next_cursor: str | None
     last: int
     days: list[Day] | None = None
     """Of the view `done`, on its first page: how many are completed since each of the last days."""
+
+
+class LabelCount(BaseModel):
+    label: str
+    count: int
+
+
+class TaskCounts(BaseModel):
+    """How many tasks each view has, how many of `today` are overdue, and the 200 commonest labels of pending tasks."""
+
+    today: int
+    overdue: int
+    upcoming: int
+    all: int
+    done: int
+    deleted: int
+    labels: list[LabelCount]
+
+
+class Batch(BaseModel):
+    """What was changed at once: by an answer, by hand, or as another batch was undone (`undo`) or redone (`redo`).
+
+    `undoes` is that other batch, and `undone` whether this one was undone. `titles` are the first three of its `count`
+    tasks.
+    """
+
+    batch: str
+    kind: Literal["change", "undo", "redo"]
+    actor: str
+    undoes: str | None
+    undone: bool
+    titles: list[str]
+    count: int
+    made: datetime
+
+
+class Batches(BaseModel):
+    batches: list[Batch]
 
 
 class TaskChanges(BaseModel):
@@ -114,6 +166,12 @@ class ChangedTasks(BaseModel):
         changed = [Task.from_tool(one.get("task", one), is_deleted="task" in one) for one in results]
         following = [Task.from_tool(one["next"]["task"]) for one in results if one.get("next")]
         return cls(tasks=changed + following, not_found=result["not_found"], batch=batch)
+
+
+class MovedTasks(ChangedTasks):
+    """The first hundred of the tasks that were moved, and how many these are."""
+
+    count: int = 0
 
 
 OPTIONAL_FIELDS = ("due", *(name for name in TaskFields.model_fields if name not in ("id", "title")))
@@ -158,4 +216,4 @@ class TaskUpdate(_TaskFields):
 
 
 class Undo(RequestBody):
-    batch: Annotated[StrictStr, Field(pattern=r"^[\x21-\x7e]{1,200}$")]
+    batch: Annotated[StrictStr, Field(pattern=r"^[\x20-\x7e]{1,200}$")]
