@@ -1,5 +1,6 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
+import { fetchFromHere } from "./http.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
@@ -40,7 +41,7 @@ export async function showCalendar(unauthorized) {
   };
   /** @param {string} method @param {(response: Response) => Promise<Partial<State>>} change */
   const ask = async (method, change) => {
-    const response = await fetch("/calendar", { method }).catch(() => null);
+    const response = await fetchFromHere("calendar", { method }).catch(() => null);
     if (!response) return draw({ problem: TEXTS.unreachable });
     if (response.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
     draw(response.ok ? await change(response) : { problem: await sentence(response) });

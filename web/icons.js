@@ -1,9 +1,10 @@
 // @ts-check
+import { removeBidiControls } from "./words.js";
+import { ariaKeys, withKey } from "./shortcuts.js";
 import { html, nothing } from "./vendor/lit-html/lit-html.js";
 
 /** Drawn on a 20 × 20 grid. */
 const PATHS = {
-  list: "M3 4.5h14v11H3zM8 4.5v11",
   plus: "M10 4v12M4 10h12",
   send: "M10 16V4.5M5 9l5-5 5 5",
   stop: "M6 6h8v8H6z",
@@ -30,22 +31,25 @@ const PATHS = {
   search: "M8.8 3.5a5.3 5.3 0 1 0 .01 0M12.8 12.8l4 4",
   notes: "M4 5.5h.1M4 10h.1M4 14.5h.1M7.5 5.5H16M7.5 10H16M7.5 14.5H16",
   done: "M10 3a7 7 0 1 0 .01 0M6.8 10.2l2.3 2.3 4.1-4.6",
+  tag: "M4 4h6l6.5 6.5-6 6L4 10zM7.2 7.2h.1",
+  chat: "M3.5 4.5h13v9.5h-7l-3.5 3v-3h-2.5z",
   clip: "M14.5 9.5l-5 5a3 3 0 0 1-4.2-4.2l6-6a2 2 0 0 1 2.8 2.8l-6 6a1 1 0 0 1-1.4-1.4l5-5",
   clock: "M10 3.5a6.5 6.5 0 1 0 .01 0M10 6.5V10l2.5 1.8",
   filter: "M4 6h12M6.5 10h7M8.7 14h2.6",
+  sort: "M6.5 4v12M3.5 13l3 3 3-3M13.5 16V4M10.5 7l3-3 3 3",
   flag: "M5.5 17V4h8.5l-1.8 3.5L14 11H5.5",
   restore: "M4.5 8A6 6 0 1 1 4 11.5M4 4v4.2h4.2",
   select: "M3.5 5l1.5 1.5L7.5 4M3.5 13.5L5 15l2.5-2.5M10.5 5.5h6M10.5 14h6",
+  keys: "M2.5 5.5h15v9h-15zM5.5 8.5h.1M8.5 8.5h.1M11.5 8.5h.1M14.5 8.5h.1M6 11.5h8",
   info: "M10 3a7 7 0 1 0 .01 0M10 9.5v4M10 6.6v.1",
 };
 
 /** @typedef {keyof typeof PATHS} Icon */
+/** @import {Command} from "./shortcuts.js" */
 
 /** ChatKit's names of these icons. @type {Map<string | undefined, Icon>} */
 const CHATKIT = new Map([
-  ["calendar", "calendar"],
   ["check-circle", "done"],
-  ["dots-horizontal", "dots"],
   ["notebook", "notes"],
   ["plus", "plus"],
   ["reload", "repeat"],
@@ -66,17 +70,20 @@ export const icon = (name) =>
  * @param {Icon} name
  * @param {string} label
  * @param {(event: Event) => void} onClick
- * @param {{tabindex?: string, pressed?: boolean, expanded?: boolean}} [more]
+ * @param {{part?: string, tabindex?: string, pressed?: boolean, expanded?: boolean, disabled?: boolean, command?: Command}} [more] `part`: its name, by which it gets the focus; `command`: what the button does, whose key is shown
  */
-export const iconButton = (name, label, onClick, { tabindex, pressed, expanded } = {}) => html`
+export const iconButton = (name, label, onClick, { part, tabindex, pressed, expanded, disabled = false, command } = {}) => html`
   <button
     type="button"
     class="icon-button"
-    aria-label=${label}
-    title=${label}
+      data-part=${part ?? nothing}
+      aria-label=${removeBidiControls(label)}
+      title=${removeBidiControls(withKey(label, command))}
+    aria-keyshortcuts=${ariaKeys(command) ?? nothing}
     tabindex=${tabindex ?? nothing}
     aria-pressed=${pressed ?? nothing}
     aria-expanded=${expanded ?? nothing}
+    ?disabled=${disabled}
     @click=${onClick}
   >
     ${icon(name)}

@@ -1,11 +1,14 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
 import { storage } from "./chat/storage.js";
+import { fetchFromHere } from "./http.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+/** @import {Unsaved} from "./unsaved.js" */
 
 const MESSAGES = TEXTS.memory;
-const DRAFT = "todo.memory.draft";
+const DRAFT = "memory";
+const BEFORE = "todo.memory.draft"; // where version 0.2 and before stored it, for all users of the browser
 
 /**
  * @typedef {object} State
@@ -24,7 +27,7 @@ const DRAFT = "todo.memory.draft";
  */
 export const showMemory = (page) => new MemoryDialog(page).open();
 
-/** @typedef {{say: (text: string) => void, unauthorized: () => void}} Page */
+/** @typedef {{say: (text: string) => void, unauthorized: () => void, unsaved: Unsaved}} Page */
 
 class MemoryDialog {
   #dialog = document.createElement("dialog");
@@ -41,8 +44,10 @@ class MemoryDialog {
     this.#dialog.setAttribute("aria-labelledby", "memory-title");
     this.#dialog.addEventListener("close", () => {
       this.#dialog.remove();
+      page.unsaved.removeEventListener("change", this.#takeDraft);
       if (this.#state.unsaved) page.say(MESSAGES.kept);
     });
+    page.unsaved.addEventListener("change", this.#takeDraft);
   }
 
   async open() {
@@ -52,21 +57,37 @@ class MemoryDialog {
     const response = await this.#request();
     if (!response) return;
     const found = await response.json();
-    const version = versionOf(response);
-    const draft = draftOf();
     this.#stored = found.text;
-    this.#field.value = draft?.text ?? found.text;
-    const outdated = draft && draft.text !== found.text && draft.version !== version;
-    this.#showStatus({ version, ...(outdated ? { other: found.text, problem: MESSAGES.changed } : { status: read(found) }) });
-    this.write();
+    this.#showStatus({ version: versionOf(response), status: read(found) });
+    this.#field.value = found.text;
+    this.#takeDraft();
     this.#field.focus();
   }
+
+  /** @returns {Draft | undefined} */
+  get #draft() {
+    const { unsaved } = this.#page;
+    const before = storage.get(BEFORE);
+    storage.set(BEFORE, null);
+    if (before && !unsaved.get(DRAFT)) unsaved.set(DRAFT, JSON.parse(before));
+    return unsaved.get(DRAFT);
+  }
+
+  /** Shows the draft, which may come from a closed tab, unless the user has typed another text. */
+  #takeDraft = () => {
+    const { version, unsaved } = this.#state;
+    const draft = version === undefined || unsaved ? undefined : this.#draft;
+    if (!draft) return;
+    this.#field.value = draft.text;
+    if (draft.text !== this.#stored && draft.version !== version) this.#showStatus({ other: this.#stored, problem: MESSAGES.changed });
+    this.write();
+  };
 
   /** Stores the draft. */
   write() {
     const { value: text } = this.#field;
     const unsaved = text !== this.#stored;
-    storage.set(DRAFT, unsaved ? JSON.stringify({ text, version: this.#state.version }) : null);
+    this.#page.unsaved.set(DRAFT, unsaved ? { text, version: this.#state.version } : null);
     this.#draw({ unsaved, ...(unsaved && { status: "" }) });
   }
 
@@ -98,7 +119,7 @@ class MemoryDialog {
 
   /** @param {RequestInit} [change] */
   async #request(change) {
-    const response = await fetch("/memory", change).catch(() => null);
+    const response = await fetchFromHere("memory", change).catch(() => null);
     if (response?.ok) return response;
     if (response?.status === 401) return void (this.#dialog.isConnected && this.#page.unauthorized()); // else it is of a session before
     this.#showStatus({ problem: response ? await sentence(response) : TEXTS.unreachable });
@@ -118,15 +139,6 @@ class MemoryDialog {
   #draw(now) {
     this.#state = { ...this.#state, ...now };
     render(content(this.#state, this), this.#dialog);
-  }
-}
-
-/** @returns {Draft | null} */
-function draftOf() {
-  try {
-    return JSON.parse(storage.get(DRAFT) ?? "null");
-  } catch {
-    return null;
   }
 }
 

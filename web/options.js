@@ -1,7 +1,9 @@
 // @ts-check
 import { fetchFromHere } from "./http.js";
 import { TEXTS } from "./texts.js";
-/** @import {ChatKitOptions, ColorScheme} from "@openai/chatkit" */
+import { fullDay } from "./words.js";
+/** @import {ChatKitOptions, ColorScheme, Entity, Widgets} from "@openai/chatkit" */
+/** @import {TaskPage} from "./tasks/types" */
 
 /** @type {import("@openai/chatkit").StartScreenPrompt[]} */
 const PROMPTS = [
@@ -17,6 +19,7 @@ const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
  * @typedef {object} Config
  * @property {string | null} domainKey what OpenAI's widget is shown with, on its own page; null on every other
  * @property {boolean} hasWidget whether there is a page with OpenAI's widget
+ * @property {boolean} missing whether this server has nothing at the address of the page
  * @property {"none" | "jwt"} auth
  * @property {{offline: boolean, name: string, writesCalls?: boolean}} model `writesCalls`: it cannot call tools itself
  * @property {number} messageChars
@@ -25,16 +28,18 @@ const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
 
 /** @typedef {{offered: boolean, confinement: string | null, fileBytes: number}} Agents */
 
+/** @typedef {ChatKitOptions & {api: {url: string, fetch: typeof fetch}}} ChatOptions */
+
 /**
  * Returns the options of the chat, for OpenAI's widget and the built-in one.
  * @param {string | null} thread the conversation to open
  * @param {{show: () => void, open: (taskId: number) => void}} list the list of tasks, beside the chat
  * @param {{domainKey: string, colorScheme: ColorScheme}} [widget] for OpenAI's widget alone
- * @returns {ChatKitOptions}
+ * @returns {ChatOptions}
  */
 export function chatOptions(thread, list, widget) {
   return {
-    api: { url: "/chatkit", domainKey: widget?.domainKey ?? "", fetch: fetchFromHere },
+    api: { url: new URL("chatkit", document.baseURI).href, domainKey: widget?.domainKey ?? "", fetch: fetchFromHere },
     theme: {
       radius: "round",
       ...(widget && {
@@ -53,9 +58,9 @@ export function chatOptions(thread, list, widget) {
     threadItemActions: { feedback: true, retry: true },
     thread: { autoScroll: true },
     entities: {
-      onTagSearch: async (query) => (await import("./mentions.js")).tasksLike(query),
+      onTagSearch: findTasks,
       onClick: ({ id }) => list.open(Number(id)),
-      onRequestPreview: async (entity) => (await import("./mentions.js")).preview(entity),
+      onRequestPreview: async (entity) => preview(entity),
     },
     widgets: {
       onAction: async ({ type, payload }) => {
@@ -64,3 +69,19 @@ export function chatOptions(thread, list, widget) {
     },
   };
 }
+
+/** Returns open tasks with these words for a mention; none if they cannot be loaded. @param {string} query @returns {Promise<Entity[]>} */
+async function findTasks(query) {
+  const params = new URLSearchParams({ view: "all", limit: "8", ...(query.trim() && { query }) });
+  const response = await fetchFromHere(`tasks?${params}`).catch(() => null);
+  if (!response?.ok) return [];
+  /** @type {TaskPage} */
+  const { now, tasks } = await response.json();
+  const dayOf = (/** @type {string | null} */ due) => (due ? fullDay(due, now.slice(0, 10)) : "");
+  return tasks.map(({ id, title, due }) => ({ id: String(id), title, interactive: true, data: { due: dayOf(due) } }));
+}
+
+/** Returns the card of a mentioned task. @param {Entity} entity @returns {{preview: Widgets.BasicRoot}} */
+const preview = ({ title, data }) => ({
+  preview: { type: "Basic", children: [{ type: "Text", value: title }, { type: "Caption", value: data?.due ?? "" }] },
+});

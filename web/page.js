@@ -1,148 +1,247 @@
 // @ts-check
-import "./chat/element.js";
 import "./tasks/element.js";
 import { storage, visit } from "./chat/storage.js";
-import { conversationHere, nameConversation, WIDGET } from "./address.js";
-import { byId, Frame } from "./frame.js";
-import { fetchFromHere } from "./http.js";
-import { chatOptions } from "./options.js";
-import { Panes } from "./panes.js";
-import { Reminders } from "./reminders.js";
-import { TEXTS } from "./texts.js";
-import { ThemeChoice } from "./theme.js";
+import { pathBelowBase, WIDGET } from "./address.js";
+import { fetchFromHere, loadModule, openedModule, user } from "./http.js";
+import { removeBidiControls } from "./words.js";
+import { Keyboard } from "./shortcuts.js";
+import { opens, Router, shared } from "./router.js";
+import { Assistant, linkToToday, showProblem } from "./shell/assistant.js";
+import { byId, say } from "./shell/elements.js";
+import { Foot, ThemeChoice } from "./shell/foot.js";
+import { Panes } from "./shell/panes.js";
+import { Header, SideBar } from "./shell/side-bar.js";
+import { LIST, TEXTS } from "./texts.js";
+import { Unsaved } from "./unsaved.js";
 /** @import {OpenAIChatKit} from "@openai/chatkit" */
 /** @import {TodoChat} from "./chat/element.js" */
 /** @import {Config} from "./options.js" */
+/** @import {Session} from "./http.js" */
+/** @import {Reminders} from "./reminders.js" */
+/** @import {TodoTasks} from "./tasks/element.js" */
+/** @import {Command} from "./shortcuts.js" */
+/** @import {Place} from "./router.js" */
+/** @import {View} from "./tasks/types" */
+
+const ASK_AGAIN = 2000; // ms
+
+const loadCalendar = openedModule(() => import("./calendar.js"));
+const loadMemory = openedModule(() => import("./memory.js"));
+const loadShortcutSheet = openedModule(() => import("./shortcut-sheet.js"));
+const loadSignOut = openedModule(() => Promise.all([import("./sign-in.js"), import("./sign-out.js")]));
 
 /** @type {Config} */
 const config = JSON.parse(byId("config").textContent ?? "");
-const place = byId("chat");
 const theme = new ThemeChoice();
-const panes = new Panes(byId("tabs"), { tasks: byId("tasks"), chat: place });
+const router = new Router(storage.get("todo.thread"));
+const panes = new Panes((pane) => router.paneWent(pane));
+const header = new Header(panes);
+const sideBar = new SideBar(fetchFromHere, () => {
+  panes.show("chat");
+  void assistant.builtIn?.showHistory();
+});
 const list = {
   show: () => panes.show("tasks"),
   /** @param {number} taskId */
-  open(taskId) {
-    panes.show("tasks");
-    panes.list?.show(taskId);
-  },
+  open: (taskId) => router.go({ task: taskId }),
 };
-const reminders = new Reminders(fetchFromHere, list.open);
-const frame = new Frame(config, theme, {
+const foot = new Foot(config, theme, {
   remind: async (wanted) => {
-    if (!(await reminders.want(wanted))) frame.say(reminders.possible ? TEXTS.remindDenied : TEXTS.remindImpossible);
-    frame.remind(reminders.possible ? reminders.wanted : undefined);
+    if (!reminders) return; // not offered yet
+    if (!(await reminders.want(wanted))) say(reminders.possible ? TEXTS.remindDenied : TEXTS.remindImpossible);
+    foot.remind(reminders.possible ? reminders.wanted : undefined);
   },
-  calendar: async () => (await import("./calendar.js")).showCalendar(() => void askToSignIn()),
-  memory: async () => (await import("./memory.js")).showMemory({ say: (text) => frame.say(text), unauthorized: () => void askToSignIn() }),
+  calendar: async () => (await loadCalendar())?.showCalendar(() => void askToSignIn()),
+  memory: async () => {
+    const module = await loadMemory();
+    if (unsaved) module?.showMemory({ say, unauthorized: () => void askToSignIn(), unsaved });
+  },
+  keys: () => void showKeys(),
+  keysChanged: () => keysChanged(),
   signOut: () => void leave(),
   loadUsage: async () => {
-    const response = await fetch("/usage").catch(() => null);
+    const response = await fetchFromHere("usage").catch(() => null);
     return response?.ok ? response.json() : undefined;
   },
 });
-/** Whether the address bar names a conversation that does not exist. */
+const assistant = new Assistant(config, { theme, foot, list, follow });
+/** What the user has not saved, while one is signed in. @type {Unsaved | null} */
+let unsaved = null;
+/** Whose place the router has: after a reload, that of whoever was signed in last. */
+let lastUser = user.last;
+/** Loaded after the list. @type {Reminders | null} */
+let reminders = null;
+/** What another app has shared, until somebody is signed in. */
+let textToShow = shared;
+/** Whether the open conversation does not exist. */
 let misnamed = false;
+/** The title of the open conversation. @type {string | null} */
+let conversationTitle = null;
 
-addEventListener("popstate", () => void shownChat()?.setThreadId(conversationHere()));
-if (conversationHere() && !visit.get("todo.visited")) panes.show("chat"); // a link leads to a conversation
+new Keyboard((command, target) => (panes.list ? run(command, panes.list, target) : false));
+router.addEventListener("go", (event) => show(/** @type {CustomEvent} */ (event).detail.was));
+const linked = !visit.get("todo.visited") && !["", WIDGET].includes(pathBelowBase(location.pathname) ?? "");
+if (router.restored || linked) panes.show(router.place.pane);
+else router.paneWent(panes.shows("tasks") ? "tasks" : "chat", { replace: true });
 visit.set("todo.visited", "yes");
-mountChat();
+void begin();
 
-function mountChat() {
-  if (config.domainKey) void mountWidget(config.domainKey);
-  else mountBuiltIn();
-}
-
-function mountBuiltIn() {
-  const element = /** @type {TodoChat} */ (document.createElement("todo-chat"));
-  element.messageChars = config.messageChars;
-  element.agents = config.agents;
-  follow(element);
-  element.setOptions(chatOptions(opened(), list));
-  place.replaceChildren(element);
-  if (!panes.list) enter();
-  frame.describe(TEXTS.widget.builtIn, config.hasWidget ? { text: TEXTS.widget.use, href: WIDGET } : undefined);
-}
-
-/** Mounts OpenAI's widget, whose script comes from another server. @param {string} domainKey */
-async function mountWidget(domainKey) {
-  const element = /** @type {OpenAIChatKit} */ (document.createElement("openai-chatkit"));
-  const loading = Object.assign(document.createElement("p"), { className: "quiet arriving", textContent: TEXTS.widget.loading });
-  place.replaceChildren(loading, element);
-  if (!panes.list) enter();
-  frame.describe(TEXTS.widget.openai, { text: TEXTS.widget.useBuiltIn, href: "/" });
-  const { showWidget, watchWidget } = await import("./widget.js");
-  const options = () => chatOptions(opened(), list, { domainKey, colorScheme: theme.scheme });
-  follow(element);
-  /** @param {string} reason */
-  const fail = (reason) => place.contains(element) && showUnavailable(reason); // unless the sign-in form has replaced it
-  try {
-    await showWidget(element, options());
-    theme.addEventListener("change", () => element.setOptions(options()));
-    watchWidget(element, fail);
-  } catch (error) {
-    fail(error instanceof Error ? error.message : String(error));
+/** Opens the page of the user who is signed in: at once if this browser knows who it is. */
+async function begin() {
+  if (config.missing) {
+    document.body.classList.add("alone");
+    return showProblem(byId("tasks"), TEXTS.missing.text, linkToToday(TEXTS.missing.link));
   }
+  const request = user.ask();
+  const known = user.id === null ? await waitForSession(request) : { id: user.id, session: user.session };
+  if (!known) return askToSignIn();
+  const { id, session } = known;
+  user.set(id, session);
+  if (lastUser !== null && lastUser !== id) router.reset();
+  lastUser = id;
+  const opened = (unsaved = await Unsaved.open(id, session));
+  enter(unsaved);
+  if (textToShow) panes.list?.share(textToShow);
+  if (textToShow || opens === "add") header.add();
+  textToShow = "";
+  if (opens === "assistant") panes.show("chat");
+  void mountAssistant(unsaved);
+  const now = await waitForSession(request);
+  if (unsaved !== opened) return; // they have signed out meanwhile
+  if (now?.id !== id) return askToSignIn();
+  user.set(id, now.session);
+  opened.confirm(now.session);
 }
 
-/** @param {string} reason */
-function showUnavailable(reason) {
-  const link = Object.assign(document.createElement("a"), { className: "button", href: "/", textContent: TEXTS.widget.useBuiltIn });
-  const text = Object.assign(document.createElement("p"), { className: "quiet", textContent: TEXTS.widget.unavailable(reason) });
-  const box = Object.assign(document.createElement("div"), { className: "arriving" });
-  box.append(text, link);
-  place.replaceChildren(box);
+/** Returns who is signed in; asks until the server responds. @param {ReturnType<typeof user.ask>} request @returns {Promise<Session | null>} */
+async function waitForSession(request) {
+  const now = await request;
+  if (now !== undefined) return now;
+  await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN));
+  return waitForSession(user.ask());
 }
 
-/** Shows the page of a signed-in user. */
-function enter() {
-  frame.enter(true);
-  panes.openList(fetchFromHere, config.agents?.offered ?? false);
-  if (!panes.list) return;
-  if (reminders.possible) frame.remind(reminders.wanted);
-  reminders.begin();
-  panes.list.addEventListener("todo-selection", (event) => {
-    const chat = builtIn();
+/** Shows the assistant, whose modules are loaded after the list, unless the address is of a conversation. @param {Unsaved} of the user */
+async function mountAssistant(of) {
+  if (router.place.opened !== "conversation") await panes.list?.loaded;
+  await assistant.mount(() => {
+    const { conversation, opened } = router.place;
+    return unsaved === of ? { conversation: config.domainKey ? conversation : lastConversation(of), unsaved: of, takesFocus: opened === "conversation" } : null;
+  });
+}
+
+/** Shows the page of a signed-in user. @param {Unsaved} of the user */
+function enter(of) {
+  document.body.classList.remove("alone");
+  foot.enter(user.id);
+  const tasks = panes.openList({ fetch: fetchFromHere, agents: config.agents?.offered ?? false, unsaved: of, place: router.place });
+  sideBar.follow(tasks, user.id);
+  void tasks.loaded.then(beginBackgroundWork);
+  header.showQuery();
+  entitle();
+  tasks.addEventListener("todo-place", (event) => {
+    const { place, replace } = /** @type {CustomEvent} */ (event).detail;
+    router.listWent(place, { replace });
+    header.showQuery();
+    entitle();
+  });
+  tasks.addEventListener("todo-selection", (event) => {
+    const chat = assistant.builtIn;
     if (chat) chat.selected = /** @type {CustomEvent} */ (event).detail.tasks;
   });
-  panes.list.addEventListener("todo-delegate", (event) => {
+  tasks.addEventListener("todo-delegate", (event) => {
     panes.show("chat");
     const text = TEXTS.doTask(/** @type {CustomEvent} */ (event).detail.id);
-    void shownChat()?.sendUserMessage({ text, newThread: true, allowAgents: true }); // the widget has no such option and shows the card
+    void assistant.element?.sendUserMessage({ text, newThread: true, allowAgents: true }); // the widget has no such option and shows the card
   });
-  panes.list.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
+  tasks.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }
 
-/** Sets the title of the page. @param {string | null} title the conversation's */
-function entitle(title) {
-  document.title = title ? `${title} · ${TEXTS.name}` : TEXTS.name;
+/** Notifies of tasks that become due, if the user wants it, and stores the page for use without a connection. */
+async function beginBackgroundWork() {
+  const modules = await Promise.all([import("./reminders.js"), import("./offline.js")]).catch(() => null);
+  if (!modules || !panes.list) return; // the server cannot be reached, or they have signed out meanwhile
+  const [{ Reminders }, { openOffline }] = modules;
+  reminders ??= new Reminders(fetchFromHere, list.open);
+  if (reminders.possible) foot.remind(reminders.wanted);
+  reminders.begin();
+  await openOffline();
 }
 
-/** Returns the conversation in the address bar, else the last one. */
-function opened() {
-  return conversationHere() ?? storage.get("todo.thread");
+/** Shows the place of the router. @param {Place} was the place before */
+function show(was) {
+  const { place } = router;
+  panes.show(place.pane);
+  panes.list?.setPlace(place);
+  header.showQuery(place.filter.query, true);
+  if (place.conversation !== was.conversation) void assistant.element?.setThreadId(place.conversation);
+  entitle();
 }
 
-/** @returns {TodoChat | OpenAIChatKit | null} */
-function shownChat() {
-  return place.querySelector("todo-chat, openai-chatkit");
+/** Runs a command of the keyboard; returns false if there is nothing to do. @param {Command} command @param {TodoTasks} tasks @param {HTMLElement} target what has the focus */
+function run(command, tasks, target) {
+  /** @type {Partial<Record<Command, () => void>>} */
+  const commands = {
+    add: () => header.add(),
+    search: () => header.search(),
+    assistant: () => {
+      panes.show("chat");
+      assistant.focus();
+    },
+    undo: () => tasks.undo(),
+    redo: () => tasks.redo(),
+    keys: () => void showKeys(),
+  };
+  if (command in LIST.views) return router.go({ view: /** @type {View} */ (command) });
+  const act = commands[command];
+  return act ? act() : tasks.perform(command, target);
 }
 
-/** @returns {TodoChat | null} */
-const builtIn = () => place.querySelector("todo-chat");
+const showKeys = async () => (await loadShortcutSheet())?.showShortcuts(keysChanged);
+
+/** Shows the keys that are on. */
+function keysChanged() {
+  foot.draw();
+  header.showKeys();
+  panes.list?.refresh();
+}
+
+/** Sets the title of the page: that of what was opened last. */
+function entitle() {
+  const { opened, view, filter } = router.place;
+  const viewTitle = [LIST.views[view ?? "today"], filter.label && `#${filter.label}`].filter(Boolean).join(" ");
+  const titles = { view: viewTitle, task: panes.list?.taskTitle, conversation: conversationTitle };
+  const title = panes.list && titles[opened];
+  document.title = title ? `${removeBidiControls(title)} · ${TEXTS.name}` : TEXTS.name;
+}
+
+/** Returns the conversation to open: the last one, unless this tab has an unsent message of a new one. @param {Unsaved} of the user */
+function lastConversation(of) {
+  const { opened, conversation } = router.place;
+  const begun = of.get("draft/new") || of.rows("message/").some(({ value }) => value.conversation === null);
+  return begun && opened !== "conversation" ? null : conversation;
+}
 
 /** @param {TodoChat | OpenAIChatKit} element */
 function follow(element) {
-  let first = true; // it opens its initial conversation
   element.addEventListener("chatkit.thread.change", (event) => {
     const { threadId } = /** @type {CustomEvent} */ (event).detail;
     storage.set("todo.thread", threadId);
-    nameConversation(threadId, { instead: misnamed || first });
-    misnamed = first = false;
+    sideBar.conversation = threadId;
+    panes.empty = threadId === null;
+    router.chatWent(threadId, { replace: misnamed });
+    misnamed = false;
+    entitle();
   });
   element.addEventListener("todo.unselect", () => panes.list?.unselect());
-  element.addEventListener("todo.title", (event) => entitle(/** @type {CustomEvent} */ (event).detail.title));
+  element.addEventListener("todo.history", (event) => {
+    const { threads, times } = /** @type {CustomEvent} */ (event).detail;
+    sideBar.showConversations(threads, times);
+  });
+  element.addEventListener("todo.title", (event) => {
+    conversationTitle = /** @type {CustomEvent} */ (event).detail.title;
+    entitle();
+  });
   for (const changing of ["chatkit.effect", "chatkit.response.end", "todo.changed"]) {
     element.addEventListener(changing, () => panes.list?.refresh());
   }
@@ -155,20 +254,33 @@ function follow(element) {
 
 /** Removes everything of the last user from the page. */
 async function askToSignIn() {
-  frame.enter(false);
-  entitle(null);
+  document.body.classList.add("alone");
+  foot.enter(null);
+  conversationTitle = null;
+  user.set(null);
   panes.closeList();
-  reminders.end();
-  place.replaceChildren();
+  entitle();
+  sideBar.follow(null, null);
+  sideBar.close();
+  reminders?.end();
+  assistant.remove();
   for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory and calendar
-  const { showSignIn } = await import("./sign-in.js");
-  showSignIn(place, mountChat);
+  await unsaved?.close(); // after the list and the chat, which have stored what was typed
+  unsaved = null;
+  const { showSignIn } = await loadModule(() => import("./sign-in.js"));
+  showSignIn(byId("tasks"), begin);
 }
 
 async function leave() {
-  const { endSession, forget } = await import("./sign-in.js");
-  if (!(await endSession())) return frame.say(TEXTS.stillSignedIn);
+  const modules = await loadSignOut();
+  if (!modules) return;
+  const [{ endSession, forget }, { askBeforeSignOut }] = modules;
+  const choice = unsaved ? await askBeforeSignOut(unsaved, () => panes.list?.sendUnsaved()) : "leave";
+  if (choice === "cancel") return;
+  const { ended, hasOther } = await endSession();
+  if (!ended) return say(TEXTS.stillSignedIn);
+  if (choice === "discard") await unsaved?.discard();
   await askToSignIn();
-  forget(); // last, because the chat stores its drafts when it is removed
-  nameConversation(null, { instead: true });
+  if (!hasOther) await forget(); // last, because the chat stores its drafts when it is removed
+  router.reset();
 }

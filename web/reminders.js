@@ -1,5 +1,6 @@
 // @ts-check
 import { storage } from "./chat/storage.js";
+import { removeBidiControls } from "./words.js";
 
 const WANTED = "todo.reminders";
 const PAUSE = 20_000; // ms
@@ -76,7 +77,7 @@ export class Reminders {
     /** @type {Task[]} */
     const tasks = [];
     for (let cursor = ""; ; ) {
-      const response = await this.#fetch(`/tasks?view=today&limit=100${cursor}`).catch(() => null);
+      const response = await this.#fetch(`tasks?view=today&limit=100${cursor}`).catch(() => null);
       const page = response?.ok ? await response.json().catch(() => null) : null;
       if (!page) return none;
       tasks.push(...page.tasks);
@@ -87,7 +88,7 @@ export class Reminders {
 
   /** Replaces another tab's notification of the task silently. @param {Task} task @param {string} due */
   #notify({ id, title, time }, due) {
-    const shown = new Notification(title, { body: timeOf(time), tag: `${id} ${due}`, icon: "/web/icons/192.png" });
+    const shown = new Notification(removeBidiControls(title), { body: timeOf(time), tag: `${id} ${due}`, icon: new URL("icons/192.png", import.meta.url).href });
     shown.onclick = () => {
       window.focus();
       shown.close();

@@ -1,7 +1,9 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
 import { storage, visit } from "./chat/storage.js";
+import { closeOffline } from "./offline.js";
 import { TEXTS } from "./texts.js";
+import { fetchFromHere, user } from "./http.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 
 /**
@@ -29,28 +31,29 @@ export function showSignIn(place, done) {
   panel.querySelector("input")?.focus();
 }
 
+/** Ends the user's session; returns whether the user is signed out, and whether another one is signed in. */
 export async function endSession() {
-  const response = await fetch("/session", { method: "DELETE" }).catch(() => null);
-  return response !== null && (response.ok || response.status === 401);
+  const response = await fetchFromHere("session", { method: "DELETE" }).catch(() => null);
+  const hasOther = response?.status === 401;
+  return { ended: hasOther || response?.ok === true, hasOther };
 }
 
 /** Removes everything of the user from the browser's storage. */
-export function forget() {
+export async function forget() {
   storage.clear("todo.");
   visit.clear("todo.tasks.");
+  await closeOffline();
 }
 
 /** @param {string} token @returns {Promise<string | null>} why it was rejected */
 async function signIn(token) {
-  const response = await fetch("/session", { method: "POST", headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
+  const response = await fetch("session", { method: "POST", headers: { Authorization: `Bearer ${token}` } }).catch(() => null);
   if (!response) return TEXTS.unreachable;
   if (response.status === 401) return TEXTS.signIn.rejected;
   if (!response.ok) return sentence(response);
-  const { user_id: userId } = await response.json();
-  if (userId !== storage.get("todo.person")) {
-    if (storage.get("todo.person")) forget(); // the drafts belong to another user
-    storage.set("todo.person", userId);
-  }
+  const { user_id: userId, session_id: session } = await response.json();
+  if (user.last !== null && userId !== user.last) await forget(); // what is stored belongs to another user
+  user.set(userId, session);
   return null;
 }
 

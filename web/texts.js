@@ -1,6 +1,6 @@
 // @ts-check
 import { counted } from "./words.js";
-/** @import {View} from "./tasks/types" */
+/** @import {Sort, View} from "./tasks/types" */
 
 /** @param {number} count @param {string} one */
 const number = (count, one) => `${counted(count)} ${count === 1 ? one : `${one}s`}`;
@@ -9,8 +9,16 @@ const number = (count, one) => `${counted(count)} ${count === 1 ? one : `${one}s
 export const TEXTS = {
   name: "To-do assistant",
   tasks: "Tasks",
-  chat: "Chat",
-  tabs: "Tasks or chat",
+  foldAssistant: "Hide the assistant",
+  showAssistant: "Show the assistant",
+  backToTasks: "Back to the tasks",
+  labels: "Labels",
+  moreLabels: "More labels",
+  fewerLabels: "Fewer labels",
+  allConversations: "All conversations",
+  /** @param {string | null} user */
+  signedInAs: (user) => `Signed in as ${user}`,
+  search: "Search tasks",
   menu: "Menu",
   theme: { title: "Theme", system: "System", light: "Light", dark: "Dark" },
   remind: "Remind me while this page is open",
@@ -18,19 +26,37 @@ export const TEXTS = {
   remindImpossible: "This browser cannot show notifications for this page.",
   /** @param {number} used @param {number | null} limit */
   tokens: (used, limit) => `Tokens today: ${counted(used)}${limit === null ? "" : ` of ${counted(limit)}`}`,
+  chatUnreachable: "The assistant cannot be loaded: the server does not respond. Trying again…",
+  newVersion: "A new version is ready.",
+  reload: "Reload",
+  insecure: "Without https, this page cannot be used offline or show notifications. Open it by https or on localhost.",
+  missing: { text: "There is nothing at this address.", link: "Go to your tasks" },
   signOut: "Sign out",
   stillSignedIn: "Could not sign you out: the server is unreachable. Try again.",
+  signOutDialog: {
+    title: "Sign out?",
+    /** @param {string[]} parts @param {boolean} many */
+    unsaved: (parts, many) => {
+      const list = parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : (parts[0] ?? "nothing");
+      return `${list[0].toUpperCase()}${list.slice(1)} ${many ? "are" : "is"} not saved yet.`;
+    },
+    kept: "What cannot be sent stays in this browser until you sign in again, unless you discard it.",
+    send: "Send",
+    sending: "Sending…",
+    discard: "Discard",
+    rejected: "Something was rejected. Cancel to see and change it, or discard it.",
+    unreachable: "Not everything could be sent: the server does not answer. Check your connection and try again.",
+  },
+  notOpened: "This cannot be opened: the server cannot be reached, or has a new version. Try again, or reload the page.",
   unreachable: "Cannot reach the server. Check your connection and try again.",
   about: {
     title: "About this assistant",
     offline: "Basic mode · Add AI",
-    offlineShort: "Add AI",
     offlineMeans: "Basic mode (the offline model) follows simple rules and uses no AI. It understands short requests in English.",
     /** @param {string} name */
     model: (name) => `Answers come from the AI model ${name}.`,
     /** @param {string} name */
     limited: (name) => `Limited · ${name}`,
-    limitedShort: "Limited",
     writesCalls: "This model does not call tools: it writes its calls as text. Answers can be slower and less exact.",
     setUp: "Add an AI model",
     setUpHow: "Add these lines to the file .env next to ./todo, then restart ./todo up:",
@@ -74,19 +100,19 @@ export const TEXTS = {
   copied: "Copied.",
   save: "Save",
   cancel: "Cancel",
+  discard: "Discard",
   dismiss: "Dismiss",
   tryAgain: "Try again",
   talk: {
     title: "Conversation",
     begin: "New conversation",
     gone: "That conversation no longer exists, so a new one was started.",
-    closed: "This conversation is closed.",
     older: "Show older messages",
     newest: "Newest messages",
     loading: "Loading…",
+    shownLater: "This conversation is shown once the server can be reached.",
     you: "You",
     assistant: "Assistant",
-    sources: "Sources",
     message: "Message",
     send: "Send",
     stop: "Stop",
@@ -116,8 +142,6 @@ export const TEXTS = {
     thought: (seconds) => `Thought for ${seconds} s`,
     done: "Done",
     notDone: "Not done",
-    image: "Generated image",
-    imageComes: "Creating an image…",
     /** @param {number} count */
     selected: (count) => `${count} ${count === 1 ? "task" : "tasks"} selected`,
     /** @param {number} most */
@@ -125,13 +149,13 @@ export const TEXTS = {
     unselect: "Send without them",
     /** @param {number} count */
     named: (count) => `${count} tasks`,
-    /** @param {string} [name] */
-    step: (name = "no name") => `Browser step: ${name}`,
     /** @param {string} type */
     unknown: (type) => `This page cannot show this kind of message: ${type}`,
     otherTab: "The assistant is answering in another tab…",
-    looking: "Checking whether your message was sent…",
-    notSent: "Your message was not sent.",
+    notSentYet: "Not sent yet",
+    later: "Your message will be sent once you are connected.",
+    old: "Not sent for more than eight days",
+    earlier: "Not sent before you signed in",
     wrong: "Something went wrong. Try again.",
     slow: "This is taking longer than usual…",
     lost: "The connection was lost.",
@@ -158,6 +182,9 @@ export const TEXTS = {
     save: (name) => `Download ${name}`,
     /** @param {string} name */
     remove: (name) => `Delete ${name}`,
+    cutOff: "The upload was cut off.",
+    gone: "This file is no longer there.",
+    again: "Attach again",
     /** @param {string} name */
     ask: (name) => `Delete ${name}? You cannot undo this.`,
     /** The message if only files are sent. */
@@ -174,7 +201,6 @@ export const TEXTS = {
   doTask: (id) => `do task ${id}`,
   queue: {
     title: "Waiting messages",
-    sending: "Sending…",
     queued: "Will be sent after this answer.",
     next: "The assistant reads this next.",
     unsent: "Not sent.",
@@ -266,12 +292,54 @@ export const TEXTS = {
   },
 };
 
+/** The keys of the page. */
+export const KEYS = {
+  title: "Keys",
+  key: "Key",
+  what: "What it does",
+  or: "or",
+  then: "then",
+  does: {
+    add: "Add a task",
+    search: "Search tasks",
+    assistant: "Write to the assistant",
+    today: "Show Today",
+    upcoming: "Show Upcoming",
+    all: "Show All",
+    done: "Show Done",
+    undo: "Undo the last change, also the assistant's",
+    redo: "Redo what was undone",
+    close: "Close what is open: editor, selection or message; leave the field for a new task",
+    keys: "Show all keys",
+    next: "Go to the next task",
+    previous: "Go to the task before",
+    first: "Go to the first task",
+    last: "Go to the last task",
+    open: "Open the task",
+    complete: "Complete the task and go to the next, or reopen it",
+    high: "Priority high",
+    medium: "Priority medium",
+    low: "Priority low",
+    none: "No priority",
+    date: "Change the date",
+    label: "Change the labels",
+    later: "Move to the next day",
+    earlier: "Move to the day before",
+    remove: "Delete the task",
+    select: "Select the task",
+    selectNext: "Select the next task, too",
+    selectPrevious: "Select the task before, too",
+    selectAll: "Select all tasks of the view",
+  },
+  about: "Keys count outside text fields. They act on the task with the focus, or else on the selected tasks.",
+  single: "Keys of a single character",
+};
+
 /** The texts of the list of tasks. */
 export const LIST = {
   /** @param {number} count */
   tasks: (count) => number(count, "task"),
   views: /** @type {Record<View, string>} */ ({ today: "Today", upcoming: "Upcoming", all: "All", done: "Done", deleted: "Deleted" }),
-  viewsName: "Views",
   add: "Add a task",
   addHint: "Add a task: “call mum friday 3pm #home”",
   addButton: "Add",
@@ -279,28 +347,55 @@ export const LIST = {
   notAdded: (title, reason) => `“${title}” was not added. ${reason}`,
   aside: "Not added",
   editAgain: "Edit",
+  /** @param {string} title */
+  keptDraft: (title) => `Not saved, as you typed it before you signed in: changes to “${title}”.`,
   notThis: "Not a date: keep it in the title",
   /** @param {string} day */
   nextOne: (day) => `next: ${day}`,
   /** @param {string} words */
   notADate: (words) => `“${words}” is not understood as a date.`,
-  search: "Search tasks",
+  dateHint: "Write it like “5 dec” or “friday”.",
   filter: "Filter",
   label: "Label",
   anyLabel: "Any label",
   priority: "Priority",
   anyPriority: "Any priority",
-  clearFilter: "Clear filters",
+  clearFilters: "Clear filters",
+  /** @param {string} filter */
+  clearFilter: (filter) => `Remove the filter ${filter}`,
+  sort: "Sort by",
+  sorts: /** @type {Record<Sort, string>} */ ({ date: "Date", priority: "Priority", title: "Title", added: "Date added" }),
   select: "Select tasks",
   endSelection: "Stop selecting",
   /** @param {number} count */
   selected: (count) => `${counted(count)} selected`,
   complete: "Complete",
+  reopen: "Reopen",
   move: "Move to…",
+  more: "More actions",
+  editing: "Edit the task",
+  otherDay: "Another day…",
+  selectIt: "Select",
+  moveOverdue: "Move all to today",
   moveOne: "Change the date",
   remove: "Delete",
   restore: "Restore",
   undo: "Undo",
+  redo: "Redo",
+  nothingToUndo: "There is nothing left to undo. Earlier changes are in Done and Deleted.",
+  nothingToRedo: "There is nothing to redo: nothing was undone, or something was changed since.",
+  undoOffline: "The server cannot be reached, so nothing was undone. Try again once you are connected.",
+  undoNext: "Undo again to undo the change before it.",
+  redoNext: "Redo again to redo the change before it.",
+  /** @param {string} named @param {number} more */
+  andMore: (named, more) => `${named} and ${counted(more)} more`,
+  labels: "Labels",
+  labelsHint: "home, work",
+  knownLabels: "Your labels",
+  /** @param {string} title */
+  labelsOf: (title) => `Labels of “${title}”`,
+  /** @param {number} count */
+  moreLabels: (count) => `Add labels to ${number(count, "task")}`,
   /** @param {string} title */
   tick: (title) => `Done: ${title}`,
   /** @param {string} title */
@@ -308,7 +403,10 @@ export const LIST = {
   /** @param {string} day */
   addOn: (day) => `Add a task for ${day}`,
   nothingOn: "Nothing planned",
+  hasDescription: "Has a description",
   overdue: "Overdue",
+  later: "Later",
+  earlier: "Earlier",
   moveIt: "Move",
   showIt: "Show",
   /** @param {string} title */
@@ -324,10 +422,32 @@ export const LIST = {
   /** @param {number} total */
   found: (total) => (total === 0 ? "No tasks match." : `${number(total, "task")} found.`),
   loading: "Loading tasks…",
+  shownLater: "This list is shown once the server can be reached.",
   lost: "Cannot reach the server. Reconnecting…",
+  notSaved: "Not saved yet",
+  oldChanges: "Not saved for more than a week",
+  earlierChanges: "Not saved before you signed in",
+  send: "Send",
+  /** Says what a request does. @param {{operation: string, ids?: number[], fields?: Record<string, unknown>}} request */
+  describeRequest: ({ operation, ids = [], fields = {} }) => {
+    const which = `${ids.length === 1 ? "task" : "tasks"} ${ids.map((id) => (id > 0 ? `#${id}` : "(new)")).join(", ")}`;
+    const what = Object.entries(fields).map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+    if (operation === "add") return `Add a task (${what.join(", ")}).`;
+    if (operation === "change") return fields.undo ? `Restore ${which}.` : `Change ${which} (${what.join(", ")}).`;
+    if (operation === "delete") return `Delete ${which}.`;
+    return operation === "undo" ? "Undo or redo a change." : "Move all overdue tasks to today.";
+  },
+  sendAgain: "Send again",
+  discard: "Discard",
+  changedElsewhere: "Changed elsewhere:",
+  keepMine: "Keep mine",
+  takeTheirs: "Take theirs",
+  deletedElsewhere: "This task was deleted elsewhere.",
+  restoreAndSave: "Restore and save",
   /** @param {number} count */
   unsaved: (count) => `${number(count, "change")} will be saved once you are connected.`,
   problem: "Your tasks could not be loaded.",
+  searchTooLong: "A search can have up to 20 words and 200 characters.",
   chartTitle: "done in the last four weeks",
   /** @param {string} sum @param {string} best @param {string} most @param {string} today */
   chart: (sum, best, most, today) => `Done in the last four weeks: ${sum}. Most on ${best}: ${most}. Today: ${today}.`,
@@ -339,6 +459,7 @@ export const LIST = {
     restored: "Restored",
     changed: "Changed",
     undone: "Undone",
+    redone: "Redone",
     /** @param {string} day */
     moved: (day) => `Moved to ${day}`,
     undated: "Date removed",
@@ -352,5 +473,8 @@ export const LIST = {
     done: ["Nothing done yet", "Completed tasks show up here."],
     deleted: ["Nothing deleted", "Deleted tasks stay here for 30 days."],
   }),
+  /** @param {number} id */
+  noTask: (id) => `There is no task ${id}. It may have been deleted for good.`,
+  goToday: "Go to Today",
   emptyFound: ["No matches", "Try other words, clear the filters, or search in another view."],
 };

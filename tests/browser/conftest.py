@@ -1,6 +1,9 @@
 """The page in a real browser, on running services; each test has a user and a browser context of its own."""
 
+import asyncio
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -27,7 +30,9 @@ CHECKED: dict[Literal["dark", "light"], dict[str, Any]] = {
     "dark": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]},  # all that a theme can change
     "light": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa"]},
 }
-FIND_VIOLATIONS = """(runOnly) => axe.run({ runOnly, resultTypes: ["violations"], selectors: false })
+STRUCTURE = ("heading-order", "region", "landmark-unique", "landmark-main-is-top-level", "landmark-banner-is-top-level")
+"""Rules of axe about landmarks and headings, which belong to no level of WCAG."""
+FIND_VIOLATIONS = """([runOnly, rules]) => axe.run({ runOnly, rules, resultTypes: ["violations"], selectors: false })
     .then(({ passes, incomplete, violations }) =>
         ({ checked: [...passes, ...incomplete].map(({ id }) => id), violations }))"""
 
@@ -136,6 +141,15 @@ async def open_list(open_page: OpenPage) -> OpenPage:
     return open_it
 
 
+@asynccontextmanager
+async def without_server(stack: Stack) -> AsyncIterator[None]:
+    stack.backends[0].end(signal.SIGKILL)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(stack.ensure_running)
+
+
 Violations = Callable[[Page], Awaitable[list[str]]]
 
 
@@ -152,7 +166,8 @@ async def violations(node_modules: Path) -> Violations:
         for theme, checked in CHECKED.items():
             await page.emulate_media(color_scheme=theme)
             await page.evaluate(SETTLED)
-            result = await page.evaluate(FIND_VIOLATIONS, checked)
+            rules = {rule: {"enabled": True} for rule in STRUCTURE} if theme == "light" else {}
+            result = await page.evaluate(FIND_VIOLATIONS, [checked, rules])
             assert "color-contrast" in result["checked"]
             assert theme == "dark" or len(result["checked"]) > 5
             for one in result["violations"]:

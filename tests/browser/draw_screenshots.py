@@ -22,6 +22,11 @@ from tests.conftest import ROOT, find_free_port
 IMAGES = ROOT / "docs" / "images"
 _START_SECONDS = 180  # with the packages that a first start installs
 _SENTENCE = "remind me to call the bank tomorrow at 9 and buy milk"
+TEXTS = {
+    "desktop": ("Add a task", "Upcoming", "Overdue", "Move all to today", "Labels", "All conversations", "Undo"),
+    "phone": ("Today", "Upcoming", "Search", "Assistant", "Overdue"),
+}
+"""Texts of the page in each picture; tests/docs/test_pictures.py fails when one of them is gone."""
 _TASKS: tuple[tuple[int | None, str, dict[str, object]], ...] = (
     (-3, "Renew passport", {}),
     (0, "Send the report to Ana", {"time": "15:00", "priority": "high", "labels": ["work"]}),
@@ -38,15 +43,20 @@ def draw(folder: Path) -> None:
     with running() as url, sync_playwright() as playwright:
         add_tasks(url)
         browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        page = opened(browser, url, width=1200, height=720, scheme="light")
+        page = opened(browser, url, width=1440, height=810, scheme="light")
         box = page.get_by_role("textbox", name="Message")
         box.fill(_SENTENCE)
         box.press("Enter")
         page.locator("todo-chat").get_by_role("button", name="Copy").wait_for()
-        page.screenshot(path=folder / "desktop.png", animations="disabled", caret="hide")
-        page = opened(browser, url, width=390, height=720, scheme="dark")
-        page.screenshot(path=folder / "phone.png", animations="disabled", caret="hide")
+        take(page, folder, "desktop")
+        take(opened(browser, url, width=390, height=720, scheme="dark"), folder, "phone")
         browser.close()
+
+
+def take(page: Page, folder: Path, name: str) -> None:
+    for text in TEXTS[name]:
+        page.get_by_text(text, exact=True).and_(page.locator(":visible")).first.wait_for()
+    page.screenshot(path=folder / f"{name}.png", animations="disabled", caret="hide")
 
 
 def opened(browser: Browser, url: str, *, width: int, height: int, scheme: str) -> Page:

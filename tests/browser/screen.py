@@ -7,6 +7,8 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tests import waiting
 
+LOST_REQUESTS = ("Failed to load resource", "An unknown error occurred when fetching the script")
+"""What browsers say of a lost connection, of a page's request and of a service worker's."""
 LOST = "Connection lost. Reconnecting…"
 
 
@@ -17,14 +19,14 @@ def watch(page: Page, problems: list[str]) -> None:
         "console",
         lambda message: (
             problems.append(message.text)
-            if message.type == "error" and "Failed to load resource" not in message.text
+            if message.type == "error" and not any(lost in message.text for lost in LOST_REQUESTS)
             else None
         ),
     )
 
 
 def message_box(page: Page) -> Locator:
-    return page.get_by_role("textbox", name="Message")
+    return page.get_by_role("textbox", name="Message", exact=True)
 
 
 def button(page: Page | Locator, name: str) -> Locator:
@@ -70,21 +72,51 @@ async def answered(page: Page) -> None:
     await button(page, "Send").wait_for()
 
 
+async def show_assistant(page: Page) -> None:
+    """On a phone, where it covers the list."""
+    await button(page.get_by_role("navigation", name="Bottom bar"), "Assistant").click()
+
+
+async def show_tasks(page: Page) -> None:
+    """On a phone."""
+    await button(page, "Back to the tasks").click()
+
+
+def side_bar(page: Page) -> Locator:
+    return page.get_by_role("navigation", name="Views and conversations")
+
+
+async def open_side_bar(page: Page) -> None:
+    """Where it is a drawer."""
+    if await button(page, "Back to the tasks").is_visible():
+        await show_tasks(page)
+    opener = button(page, "Views and conversations")
+    if await opener.is_visible():
+        await opener.click()
+    await side_bar(page).wait_for()
+
+
 async def open_about(page: Page) -> Locator:
-    """What the badge in the header explains."""
+    """What the name of the model explains."""
+    await open_side_bar(page)
     await button(page, "Basic mode · Add AI").click()
     panel = page.get_by_role("dialog", name="About this assistant")
     await panel.wait_for()
     return panel
 
 
-async def from_menu(page: Page, name: str) -> None:
+async def open_menu(page: Page) -> None:
+    await open_side_bar(page)
     await button(page, "Menu").click()
+
+
+async def from_menu(page: Page, name: str) -> None:
+    await open_menu(page)
     await button(page.get_by_role("dialog", name="Menu"), name).click()
 
 
 def history(page: Page) -> Any:
-    return page.get_by_role("navigation", name="Conversations")
+    return page.get_by_role("navigation", name="Conversations", exact=True)
 
 
 async def open_history(page: Page) -> None:

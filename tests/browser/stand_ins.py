@@ -10,6 +10,8 @@ WIDGET = (Path(__file__).parent / "chatkit_stand_in.js").read_text()
 LIST = """
 window.refreshed = 0;
 customElements.define('todo-tasks', class extends HTMLElement {
+  loaded = Promise.resolve();
+  place = {view: 'today', filter: {query: '', label: '', priority: ''}, task: null};
   connectedCallback() {
     const row = (_, n) => Object.assign(document.createElement("p"), {textContent: `Row ${n}`});
     const rows = Array.from({length: 60}, row);
@@ -21,8 +23,8 @@ customElements.define('todo-tasks', class extends HTMLElement {
   refresh() {
     window.refreshed += 1;
   }
-  show(id) {
-    window.shown = id;
+  setPlace({task}) {
+    window.shown = task;
   }
 });
 const define = customElements.define.bind(customElements);

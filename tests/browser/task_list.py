@@ -1,5 +1,6 @@
 """The page's list as a user sees it, and the tasks as another program of theirs does."""
 
+import asyncio
 import re
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from fastmcp import Client
 from playwright.async_api import Locator, Page, expect
 
+from tests.browser import screen
 from tests.support.stack import NOW
 from tests.support.users import User
 from tests.waiting import until
@@ -15,6 +17,8 @@ ZONE = "UTC"
 API = re.compile(r"^\w+://[^/]+/tasks(/|\?|$)")
 """The addresses of what the list asks for."""
 Json = dict[str, Any]
+TOO_MANY_REQUESTS = 429
+_PAUSE_SECONDS = 0.25  # page and test share the request limit of the user
 _MAX_ADDED = 51  # tasks of one call
 
 
@@ -48,6 +52,7 @@ class TaskApi:
         await self._send("DELETE", f"/tasks/{task_id}")
 
     async def view(self, view: str = "all") -> list[Json]:
+        await asyncio.sleep(_PAUSE_SECONDS)
         return (await self._send("GET", f"/tasks?view={view}"))["tasks"]
 
     async def titles(self, view: str = "all") -> list[str]:
@@ -66,6 +71,9 @@ class TaskApi:
 
     async def _send(self, method: str, path: str, **options: Any) -> Json:
         response = await self._http.request(method, path, **options)
+        while response.status_code == TOO_MANY_REQUESTS:  # page and test share the limit of the user
+            await asyncio.sleep(float(response.headers["Retry-After"]))
+            response = await self._http.request(method, path, **options)
         assert response.is_success, response.text
         return response.json()
 
@@ -85,6 +93,13 @@ def row(page: Page, title: str) -> Locator:
 
 def title_of(page: Page, title: str) -> Locator:
     return row(page, title).get_by_role("button", name=title, exact=True)
+
+
+async def open_menu(page: Page, title: str) -> Locator:
+    """The menu of a task's row."""
+    await row(page, title).hover()
+    await row(page, title).get_by_role("button", name=f"More actions: {title}", exact=True).click()
+    return page.get_by_role("dialog", name=title, exact=True)
 
 
 def tick(page: Page, title: str) -> Locator:
@@ -117,12 +132,15 @@ def section(page: Page, name: str) -> Locator:
 
 
 async def loaded(page: Page) -> None:
+    """Waits for the tasks, and for the dialogs and keys of the list, which are loaded after them."""
     await rows(page).and_(page.locator("[aria-busy=false]")).wait_for()
+    await region(page).locator("dialog.move").wait_for(state="attached")
 
 
 async def see(page: Page, view: str) -> None:
     """One of the views, when it is read."""
-    button = region(page).get_by_role("navigation", name="Views").get_by_role("button", name=view, exact=True)
-    await button.click()
-    await expect(button).to_have_attribute("aria-current", "page")  # until then, the last view is shown as read
+    await screen.open_side_bar(page)
+    link = page.locator(f"#side [data-view={view.lower()}]")
+    await link.click()
+    await expect(link).to_have_attribute("aria-current", "page")  # until then, the last view is shown as read
     await loaded(page)

@@ -35,6 +35,8 @@ async def test_every_state_is_accessible(open_page: OpenPage, violations: Violat
     await screen.button(page, "Menu").click()
     assert await violations(page) == []
     await page.keyboard.press("Escape")
+    await page.keyboard.press("Escape")
+    await screen.show_assistant(page)
     await screen.say(page, "add milk and bread")
     await screen.say(page, "show my list")
     await screen.task_list(page).get_by_role("checkbox", name="milk").check()
@@ -66,6 +68,9 @@ async def test_every_state_is_accessible(open_page: OpenPage, violations: Violat
 
 async def test_chat_by_keyboard(open_page: OpenPage) -> None:
     page = await open_page()
+    await expect(screen.message_box(page)).to_be_visible()
+    assert await page.evaluate("document.activeElement === document.body"), "where the keys of the page count"
+    await page.keyboard.press("c")
     await expect(screen.message_box(page)).to_be_focused()
     await page.keyboard.type("add milk")
     await page.keyboard.press("Enter")
@@ -81,7 +86,7 @@ async def test_chat_by_keyboard(open_page: OpenPage) -> None:
     await expect(screen.task_list(page)).to_contain_text("1 task, 1 done")
     await _tab_to(page, "Conversations", f"{NAME} === 'Conversations'", back=True)
     await page.keyboard.press("Enter")
-    history = page.get_by_role("navigation", name="Conversations")
+    history = screen.history(page)
     await expect(history).to_be_visible()
     await _tab_to(page, "Delete", f"{NAME} === 'Delete add milk'")
     await page.keyboard.press("Enter")
@@ -163,5 +168,7 @@ async def test_nothing_is_cut_off_at_the_side(open_page: OpenPage, model: Script
         await page.set_viewport_size({"width": width, "height": 700})
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
     await page.keyboard.press("Escape")
+    await page.keyboard.press("Escape")
+    await screen.show_assistant(page)
     for element in (screen.message_box(page), *(screen.button(page, name) for name in ("Send", "New conversation"))):
         await expect(element).to_be_in_viewport(ratio=1)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Dialog, Locator, Page, Route, expect
 
-from tests.browser import screen
+from tests.browser import screen, task_list
 from tests.browser.attacks import ATTRIBUTES, ELEMENTS, MARKUP, arm
 from tests.browser.conftest import OpenPage, Violations
 from tests.scripted_model import ScriptedModel
@@ -170,7 +170,7 @@ async def test_agent_is_started_from_a_task_stopped_and_interrupted(
     field = page.get_by_role("textbox", name="Add a task")
     await field.fill("count the words")
     await field.press("Enter")
-    await screen.button(page, "All").or_(page.get_by_role("tab", name="All")).first.click()
+    await task_list.see(page, "All")
     tasks = page.get_by_role("region", name="Tasks")
     await screen.button(tasks, "count the words").click()
     await model.script(coder(), calls(call("run_command", command="echo begun; sleep 300")), {"text": "never"})

@@ -48,7 +48,7 @@ async def test_conversations_are_opened_renamed_and_deleted(open_page: OpenPage)
     await title.press("Enter")
     await screen.button(screen.history(page), "Rename add milk").click()
     await title.fill("Dairy")
-    await screen.log(page).click()  # a click elsewhere keeps what was written
+    await screen.history(page).get_by_role("heading", name="Conversations").click()  # keeps what was written
     await expect(title).to_have_count(0)
     await screen.button(screen.history(page), "Rename Dairy").click()
     await title.fill("Something else")
@@ -134,6 +134,7 @@ async def test_long_conversation_is_loaded_page_by_page(open_page: OpenPage, use
     for number in range(1, 16):
         await user.chatkit.say(f"message {number}", thread)
     page = await open_page(f"/c/{thread}")
+    await expect(screen.answers(page).last).to_be_visible()  # drawn by modules that are loaded after the questions
     await expect(screen.questions(page).last).to_be_in_viewport()
     assert await screen.questions(page).count() < 16
     while await screen.questions(page).count() < 16:
@@ -148,6 +149,18 @@ async def test_long_conversation_is_loaded_page_by_page(open_page: OpenPage, use
     assert texts == [f"message {number}" for number in range(16)]
 
 
+async def test_conversations_with_the_same_title_show_their_times(open_page: OpenPage) -> None:
+    page = await open_page(timezone_id="UTC", locale="en-GB")
+    for text in ("add milk", "add milk", "add bread"):
+        await screen.say(page, text)
+        await screen.button(page, "New conversation").click()
+    await screen.open_history(page)
+    titles = screen.history(page).locator(".title")
+    await expect(titles).to_have_text([re.compile(r"^\s*add bread\s*$"), *[re.compile(r"add milk · .*\d\d:\d\d")] * 2])
+    links = screen.side_bar(page).locator("#recent a")
+    await expect(links.filter(has_text=re.compile(r"\d\d:\d\d"))).to_have_count(2)
+
+
 async def test_back_and_forward_go_through_the_conversations(open_page: OpenPage) -> None:
     page = await open_page()
     assert await path(page) == "/"
@@ -156,10 +169,10 @@ async def test_back_and_forward_go_through_the_conversations(open_page: OpenPage
     assert first.startswith("/c/thr_")
     await expect(page).to_have_title("add milk · To-do assistant")
     await screen.button(page, "New conversation").click()
-    assert await path(page) == "/"
+    assert await path(page) == "/today"
     await screen.say(page, "add bread")
     second = await path(page)
-    assert second not in ("/", first)
+    assert second not in ("/today", first)
     await page.go_back()
     await expect(screen.questions(page)).to_have_count(0)
     await page.go_back()
@@ -177,12 +190,12 @@ async def test_back_and_forward_go_through_the_conversations(open_page: OpenPage
 
 async def test_an_address_opens_its_conversation_in_another_tab_of_a_phone(open_page: OpenPage) -> None:
     page = await open_page(pane="tasks", **PHONE)
-    await page.get_by_role("tab", name="Chat").click()
+    await screen.show_assistant(page)
     await screen.say(page, "add milk")
     address = await path(page)
     await screen.button(page, "New conversation").click()
     await screen.say(page, "add bread")
-    await page.get_by_role("tab", name="Tasks").click()
+    await screen.show_tasks(page)
     other = await page.context.new_page()
     await other.goto(f"{address}")
     await expect(screen.questions(other)).to_have_text(["add milk"], use_inner_text=True)
@@ -200,7 +213,7 @@ async def test_missing_conversation_is_reported_and_a_new_one_is_open(open_page:
     assert (await path(page)).startswith("/c/thr_")
     await page.go_back()
     await expect(screen.questions(page)).to_have_count(0)
-    assert await path(page) == "/", "nothing leads back to what is not there"
+    assert await path(page) == "/today", "nothing leads back to what is not there"
     await page.go_forward()
     await expect(screen.questions(page)).to_have_count(1)
     await screen.button(page, "New conversation").click()
@@ -208,7 +221,7 @@ async def test_missing_conversation_is_reported_and_a_new_one_is_open(open_page:
     await delete(page, "add milk")
     await page.go_back()
     await expect(gone).to_be_visible()
-    assert await path(page) == "/"
+    assert await path(page) == "/today"
 
 
 async def test_what_is_written_is_kept_for_each_conversation_and_tab(open_page: OpenPage) -> None:

@@ -80,6 +80,19 @@ async def test_memory_is_edited_and_no_change_is_lost(open_page: OpenPage, viola
     await expect(dialog.get_by_role("alert")).to_be_visible()
 
 
+async def test_unsaved_memory_of_an_earlier_version_is_taken_over_once(open_page: OpenPage) -> None:
+    page = await open_page()
+    await page.evaluate("localStorage['todo.memory.draft'] = JSON.stringify({ text: 'from before', version: '' })")
+    await page.reload()
+    dialog, field = await opened(page)
+    await expect(field).to_have_value("from before")
+    assert await page.evaluate("localStorage['todo.memory.draft'] === undefined")
+    await screen.button(dialog, "Discard").click()
+    await page.reload()
+    _, field = await opened(page)
+    await expect(field).to_have_value("")
+
+
 def status_of(url: str) -> int:
     return httpx2.get(url, trust_env=False, timeout=60).status_code
 

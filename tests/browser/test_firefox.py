@@ -1,52 +1,65 @@
-"""The page in Firefox: the list by hand, an answer that streams and changes it, and one that nests too deeply."""
+"""The page in Firefox: the list by pointer, finger and keys, answers that change it and that nest too deeply."""
 
-import asyncio
-import contextlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import AsyncIterator
-from itertools import count
 from random import Random
-from typing import Any
 
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
 
 from tests.browser.conftest import PAGE
+from tests.browser.firefox import CONTROL, ESCAPE, TOUCH_SCREEN, Firefox, firefox
+from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
 from tests.support.script import add_task, pausing_answer
-from tests.support.stack import Stack
 from tests.support.users import User
-from tests.waiting import until
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.long(seconds=15), pytest.mark.asyncio(loop_scope="session")]
 
 BOX = "document.querySelector('.rows [aria-label=\"Done: %s\"]')"
 ANSWER = "document.querySelector('todo-chat article.answer')"
 DEEP = "".join(Random(1).choices((">", "> "), k=3_000)) + "> deep"  # which does not repeat itself
 NOTICE = "document.querySelector('.notice-bar')"
+UNDO = f"[...{NOTICE}.querySelectorAll('button')].find((button) => button.textContent.trim() === 'Undo')"
 
 
-async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user: User) -> None:
+TITLES = "[...document.querySelectorAll('.rows .title')].map((title) => title.textContent.trim()).sort().join()"
+LOADED = "document.querySelector('.rows[aria-busy=false]') && document.querySelector('todo-tasks dialog.move')"
+FOCUS = "document.activeElement.ariaLabel"
+SHEET = "document.querySelector('dialog[aria-label=\"Edit the task\"]')"
+WIDTH = "Number(document.querySelector('[role=separator]').ariaValueNow)"
+PHONE = 390, 844
+
+
+async def open_page(browser: Firefox, user: User) -> None:
+    await browser.open(f"{user.url}{PAGE}")
+    session = "fetch('/session', {method: 'POST', headers: {Authorization: 'Bearer %s'}})"
+    await browser.evaluate(f"void {session % user.token}.then(({{ ok }}) => {{ window.signedIn = ok; }})")
+    await browser.until("window.signedIn")
+    await browser.open(f"{user.url}{PAGE}")
+
+
+def shows(*titles: str) -> str:
+    """Whether the list has these tasks."""
+    return f"{TITLES} === {json.dumps(','.join(titles))}"
+
+
+def notice(text: str) -> str:
+    return f"{NOTICE}?.textContent.includes({json.dumps(text)})"
+
+
+async def test_list_and_chat_in_firefox(model: ScriptedModel, user: User) -> None:
     await model.script(
         add_task("bread", due="today"),
         pausing_answer("I have **added** it. ", "I have **added** it. " * 19),
         {"text": DEEP},
     )
     async with firefox() as browser:
-        await browser.open(f"{stack.url}{PAGE}")
-        session = "fetch('/session', {method: 'POST', headers: {Authorization: 'Bearer %s'}})"
-        await browser.evaluate(f"void {session % user.token}.then(({{ ok }}) => {{ window.signedIn = ok; }})")
-        await browser.until("window.signedIn")
-        await browser.open(f"{stack.url}{PAGE}")
+        await open_page(browser, user)
         await browser.click("textbox", "Add a task")
         await browser.write("buy milk today #shop")
         await browser.click("checkbox", "Done: buy milk")
         await browser.until(f"{BOX % 'buy milk'}?.checked")
-        await browser.until(f"{NOTICE}?.textContent.includes('Completed')")  # before that, Undo takes back the addition
-        await browser.click("button", "Undo")
+        # Before that, Undo takes back the addition; it is pressed at once, as the notice goes after some seconds.
+        await browser.until(f"{NOTICE}?.textContent.includes('Completed') && !{UNDO}.click()")
         await browser.until(f"{BOX % 'buy milk'}?.checked === false")
         await browser.click("textbox", "Message")
         await browser.write("bread, please")
@@ -63,118 +76,71 @@ async def test_list_and_chat_in_firefox(stack: Stack, model: ScriptedModel, user
         assert browser.problems == []
 
 
-_LISTENING = "WebDriver BiDi listening on "
-_SECONDS = 60
-_ENTER = "\ue007"
+async def test_keys_and_divider_in_firefox(user: User, tasks: TaskApi) -> None:
+    for title in ("milk", "bread"):
+        await tasks.add(title, due="today")
+    async with firefox() as browser:
+        await browser.resize(1440, 900)
+        await open_page(browser, user)
+        await browser.until(LOADED)
+        await browser.evaluate("document.activeElement.blur()")
+        await browser.press("q")
+        await browser.until(f"{FOCUS} === 'Add a task'")
+        await browser.write("tea today")
+        await browser.until(shows("bread", "milk", "tea"))
+        await browser.press(ESCAPE)
+        await browser.press("/")
+        await browser.until(f"{FOCUS} === 'Search tasks'")  # and not the search of Firefox
+        assert await browser.evaluate("document.activeElement.value") == ""
+        await browser.evaluate("document.activeElement.blur()")
+        await browser.press("j", "e")
+        await browser.until(notice("Completed: “milk”"))
+        await tasks.until("done", ["milk"])
+        await browser.press("z", holding=CONTROL)
+        await browser.until(notice("Undone"))
+        await browser.until(shows("bread", "milk", "tea"))
+        assert await tasks.titles("done") == []
+        await browser.press("x")
+        await browser.until("document.querySelector('.selection')?.textContent.includes('1 selected')")
+        await browser.press(ESCAPE)
+        await browser.until("!document.querySelector('.selection')")
+
+        width = await browser.evaluate(WIDTH)
+        await browser.drag("separator", "Width of the assistant", -100)
+        await browser.until(f"Math.abs({WIDTH} - {width} - 100) <= 2")
+        assert browser.problems == []
 
 
-def program() -> str:
-    found = os.environ.get("FIREFOX") or shutil.which("firefox-esr") or shutil.which("firefox")
-    assert found, "Firefox is needed: install it, or name it in FIREFOX."
-    return found
+async def test_list_on_a_phone_in_firefox(user: User, tasks: TaskApi) -> None:
+    for title in ("bread", "milk", "tea"):
+        await tasks.add(title, due="today")
+    async with firefox(TOUCH_SCREEN) as browser:
+        await browser.resize(*PHONE)
+        await open_page(browser, user)
+        await browser.until(LOADED)
+        assert await browser.evaluate("matchMedia('(pointer: coarse)').matches")
+        await browser.click("button", "milk")
+        await browser.until(f"{SHEET}?.open")
+        place = f"(({{ left, bottom, width }}) => [left, bottom, width])({SHEET}.getBoundingClientRect())"
+        assert await browser.evaluate(place) == [0, PHONE[1], PHONE[0]]
+        await browser.click("textbox", "Title")
+        await browser.press("a", holding=CONTROL)
+        await browser.write("oat milk")
+        await browser.until(f"!{SHEET}?.open")
+        await browser.until(shows("bread", "oat milk", "tea"))
 
+        await browser.click("button", "More actions: oat milk")
+        await browser.click("button", "High")
+        await browser.until(notice("Changed: “oat milk”"))
+        assert (await tasks.task("oat milk"))["priority"] == "high"
 
-@contextlib.asynccontextmanager
-async def firefox() -> AsyncIterator["Firefox"]:
-    """A window of a new user's browser."""
-    with tempfile.TemporaryDirectory(prefix="firefox-") as profile:
-        options = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
-        process = await asyncio.create_subprocess_exec(program(), *options, stderr=asyncio.subprocess.PIPE)
-        try:
-            async with asyncio.timeout(4 * _SECONDS), _connect(await _address(process)) as socket:
-                browser = Firefox(socket)
-                await browser.begin()
-                yield browser
-        finally:
-            process.terminate()
-            await process.communicate()
-
-
-async def _address(process: asyncio.subprocess.Process) -> str:
-    assert process.stderr is not None
-    async for line in process.stderr:
-        if _LISTENING in (text := line.decode()):
-            return text.partition(_LISTENING)[2].strip()
-    raise AssertionError("Firefox ended before it listened")
-
-
-def _connect(address: str) -> connect:
-    return connect(f"{address}/session", open_timeout=None, ping_interval=None)  # Firefox may be slow
-
-
-class Failed(Exception):
-    """A command that Firefox could not carry out."""
-
-
-class Firefox:
-    def __init__(self, socket: ClientConnection) -> None:
-        self.problems: list[str] = []
-        """Script errors, which no page may have."""
-        self._socket = socket
-        self._numbers = count(1)
-        self._context = ""
-
-    async def begin(self) -> None:
-        await self._ask("session.new", capabilities={})
-        await self._ask("session.subscribe", events=["log.entryAdded"])
-        self._context = (await self._ask("browsingContext.getTree"))["contexts"][0]["context"]
-
-    async def open(self, url: str) -> None:
-        await self._ask("browsingContext.navigate", context=self._context, url=url, wait="complete")
-
-    async def evaluate(self, expression: str) -> Any:
-        answer = await self._ask(
-            "script.evaluate",
-            expression=f"JSON.stringify({expression})",
-            target={"context": self._context},
-            awaitPromise=True,
-        )
-        assert answer["type"] == "success", answer
-        return json.loads(answer["result"].get("value", "null"))
-
-    async def until(self, expression: str) -> None:
-        await until(lambda: self.evaluate(f"Boolean({expression})"), seconds=_SECONDS)
-
-    async def click(self, role: str, name: str) -> None:
-        """With the pointer, as soon as it is there; again where the page draws the element anew meanwhile."""
-        async with asyncio.timeout(_SECONDS):
-            while True:
-                with contextlib.suppress(Failed):
-                    return await self._click(await self._find(role, name))
-
-    async def _click(self, shared_id: str) -> None:
-        element = {"type": "element", "element": {"sharedId": shared_id}}
-        moves: list[Any] = [{"type": "pointerMove", "x": 0, "y": 0, "origin": element}]
-        presses = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
-        await self._perform({"type": "pointer", "id": "mouse", "actions": [*moves, *presses]})
-
-    async def write(self, text: str) -> None:
-        """With the keyboard, and Enter after it."""
-        keys = [{"type": kind, "value": key} for key in [*text, _ENTER] for kind in ("keyDown", "keyUp")]
-        await self._perform({"type": "key", "id": "keyboard", "actions": keys})
-
-    async def _perform(self, source: dict[str, Any]) -> None:
-        await self._ask("input.performActions", context=self._context, actions=[source])
-
-    async def _find(self, role: str, name: str) -> str:
-        locator = {"type": "accessibility", "value": {"role": role, "name": name}}
-
-        async def nodes() -> list[dict[str, Any]]:
-            return (await self._ask("browsingContext.locateNodes", context=self._context, locator=locator))["nodes"]
-
-        return (await until(nodes, seconds=_SECONDS))[0]["sharedId"]
-
-    async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
-        number = next(self._numbers)
-        await self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
-        while True:
-            told = json.loads(await self._socket.recv())
-            if told.get("method") == "log.entryAdded":
-                entry = told["params"]
-                # Firefox tells of its own, such as settings that it cannot fetch, without a page's context.
-                if entry["level"] == "error" and entry["source"].get("context"):
-                    self.problems.append(entry["text"])
-            elif told.get("id") == number:
-                if told["type"] != "success":
-                    raise Failed(told)
-                return told["result"]
+        await browser.drag("button", "bread", 60, pointer="touch")
+        await browser.drag("button", "bread", 150, pointer="touch")
+        await browser.until(notice("Completed: “bread”"))
+        await tasks.until("done", ["bread"])
+        await browser.drag("button", "tea", -150, pointer="touch")
+        await browser.until(notice("Moved to Tomorrow: “tea”"))
+        await tasks.until("upcoming", ["tea"])
+        await browser.until(shows("oat milk"))
+        assert not await browser.evaluate(f"Boolean({SHEET}?.open)")
+        assert browser.problems == []

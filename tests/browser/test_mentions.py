@@ -76,7 +76,7 @@ async def test_mention_by_keyboard(open_page: OpenPage, tasks: TaskApi, violatio
 
     # The sent tag opens the task in the list.
     await tags(page).click()
-    await expect(task_list.title_of(page, "Buy stamps")).to_be_focused()
+    await expect(page.get_by_role("textbox", name="Title")).to_have_value("Buy stamps")
 
 
 async def test_selected_tasks_go_with_a_message(open_page: OpenPage, tasks: TaskApi, violations: Violations) -> None:
@@ -115,20 +115,22 @@ async def test_card_opens_its_task(open_page: OpenPage, tasks: TaskApi, violatio
         lambda request: asked.append(request.url.rpartition("/tasks")[2]) if "/tasks" in request.url else None,
     )
     await screen.log(page).get_by_role("button", name="water the plants", exact=True).click()
-    await expect(page.get_by_role("tab", name="Tasks")).to_have_attribute("aria-selected", "true")
-    await expect(task_list.title_of(page, "water the plants")).to_be_focused()
+    title = page.get_by_role("textbox", name="Title")
+    await expect(title).to_have_value("water the plants")
     assert re.fullmatch(r"/\d+", next(one for one in asked if not one.startswith("/changes")))
     assert not [one for one in asked if "cursor=" in one], "no page after page"
     await expect(task_list.region(page).locator("[data-shown]")).to_have_count(0)  # its row is no longer pointed out
     assert await violations(page) == []
     for change, view in ((tasks.change(112, status="completed"), "Done"), (tasks.delete(112), "Deleted")):
+        await page.keyboard.press("Escape")
+        await expect(title).to_have_count(0)
         await change
-        await page.get_by_role("tab", name="Chat").click()
+        await screen.show_assistant(page)
         await screen.log(page).get_by_role("button", name="fix the roof", exact=True).last.click()
-        await expect(task_list.region(page).locator("[aria-current=page]")).to_have_text(view)
+        await expect(task_list.region(page).get_by_role("heading", name=view, exact=True)).to_be_attached()
         await expect(task_list.row(page, "fix the roof")).to_be_visible()
-    await page.evaluate("document.querySelector('todo-tasks').show(999)")
-    await expect(task_list.notice(page)).to_contain_text("There is no task 999.")
+    await page.evaluate("document.querySelector('todo-tasks').setPlace({ task: 999 })")
+    await expect(task_list.rows(page)).to_contain_text("There is no task 999.")
 
 
 async def test_mentioned_titles_stay_text(open_page: OpenPage, tasks: TaskApi) -> None:

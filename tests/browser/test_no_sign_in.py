@@ -41,6 +41,7 @@ async def test_badge_names_the_model_which_writes_titles(
     await model.script({"when": "Write a title", "text": "Saying hello"})
     page = await open_page(signed_in=False, viewport={"width": 320, "height": 800}, is_mobile=True)
     name = STACKS["no_sign_in"].environment["LLM_MODEL"]
+    await screen.open_side_bar(page)
     badge = screen.button(page, name)
     await expect(badge).to_be_in_viewport(ratio=1)
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -51,6 +52,8 @@ async def test_badge_names_the_model_which_writes_titles(
     await expect(about.get_by_text("Add an AI model")).to_have_count(0)
     assert await violations(page) == []
     await page.keyboard.press("Escape")
+    await page.keyboard.press("Escape")
+    await screen.show_assistant(page)
     await screen.button(page, "New conversation").click()
     await screen.say(page, "hello there")
     await expect(page).to_have_title("Saying hello · To-do assistant")

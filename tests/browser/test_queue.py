@@ -1,14 +1,16 @@
 """Messages that are written while an answer runs: they wait, are sent at once, removed, or given back."""
 
+import asyncio
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage, Violations
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
+from tests.support.answers import start_run
 from tests.support.script import call, calls, pausing_answer, says
 from tests.support.stored import Stored
 from tests.support.users import User
@@ -16,6 +18,8 @@ from tests.support.users import User
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 SLOW = pausing_answer("word word ", "and end")
+FAILING = {**SLOW, "cut_after": 3}
+CHAT = "groceries"
 WAITS = "Will be sent after this answer."
 
 
@@ -36,6 +40,21 @@ async def count_and_queue(page: Page, *texts: str) -> None:
     await expect(queue(page).get_by_text(WAITS)).to_have_count(len(texts))
 
 
+async def leave_unsent(user: User, model: ScriptedModel, *texts: str) -> str:
+    """Queues messages for an answer that fails, without a page; returns the address of the conversation."""
+    await model.script(FAILING)
+    run = await start_run(user, CHAT, "count", until="answer_delta")
+    for text in texts:
+        await user.runs.send(CHAT, run, text, mode="follow_up")
+    await model.release()
+    await user.runs.read(CHAT, run)
+    return f"/c/{(await user.runs.get_chat(CHAT, limit=0))['chat_id']}"
+
+
+async def reject(route: Route) -> None:
+    await route.fulfill(status=429, json={"error": "Too many."})
+
+
 async def test_waiting_messages_are_answered_after_the_answer(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
     await model.script(SLOW, says("Second."), says("Third."))
@@ -51,7 +70,7 @@ async def test_waiting_messages_are_answered_after_the_answer(open_page: OpenPag
     seen = await screen.log(page).inner_text()
     await page.reload()
     await expect(screen.questions(page)).to_have_count(3)
-    assert await screen.log(page).inner_text() == seen
+    await expect(screen.log(page)).to_have_text(seen, use_inner_text=True)
 
 
 async def test_waiting_message_names_a_task(open_page: OpenPage, model: ScriptedModel, tasks: TaskApi) -> None:
@@ -100,7 +119,7 @@ async def test_rejected_and_stopped_messages_are_given_back(open_page: OpenPage,
     page = await open_page()
     await model.script(SLOW)
     await count_and_queue(page)
-    await page.route("**/messages", lambda route: route.fulfill(status=429, json={"error": "Too many."}))
+    await page.route("**/messages", reject)
     await screen.send(page, "and then")
     await expect(page.get_by_role("alert")).to_contain_text("Too many.")
     await expect(screen.message_box(page)).to_have_value("and then")
@@ -117,23 +136,79 @@ async def test_rejected_and_stopped_messages_are_given_back(open_page: OpenPage,
     await expect(screen.message_box(page)).to_have_value("and then")
 
 
-async def test_messages_after_a_failed_answer_can_be_sent_again(open_page: OpenPage, model: ScriptedModel) -> None:
+async def test_waiting_messages_are_sent_after_a_failed_answer(
+    open_page: OpenPage, model: ScriptedModel, stored: Stored, user: User
+) -> None:
     page = await open_page()
-    await model.script({**SLOW, "cut_after": 3}, says("Here you are."))
-    await count_and_queue(page, "and then", "never mind")
+    await model.script(FAILING, says("Second."), says("Third."))
+    await count_and_queue(page, "the second", "the third")
     await model.release()
-    await expect(queue(page).get_by_text("Not sent.")).to_have_count(2)
-    await page.reload()
-    await expect(queue(page).get_by_text("Not sent.")).to_have_count(2)
-    never = queue(page).get_by_role("listitem").filter(has_text="never mind")
-    await screen.button(never, "Remove").click()
-    await expect(never).to_have_count(0)
-    await screen.button(queue(page), "Send again").click()
-    await expect(screen.answers(page).last).to_contain_text("Here you are.")
+    await expect(screen.answers(page).last).to_contain_text("Third.")
+    await screen.answered(page)
+    await expect(screen.log(page).get_by_text("was cut off before its end")).to_have_count(1)
     await expect(queue(page)).to_have_count(0)
     await page.reload()
-    await expect(screen.questions(page)).to_have_text(["count", "and then"], use_inner_text=True)
+    await expect(screen.questions(page)).to_have_text(["count", "the second", "the third"], use_inner_text=True)
     await expect(queue(page)).to_have_count(0)
+    assert stored.run_statuses(user.name) == ["failed", "completed", "completed"]
+
+
+async def test_waiting_messages_that_are_rejected_after_a_failed_answer_are_given_back(
+    open_page: OpenPage, model: ScriptedModel
+) -> None:
+    page = await open_page()
+    await model.script(FAILING)
+    await count_and_queue(page, "the second", "the third")
+    await screen.on(page, "threads.add_user_message", reject)
+    await model.release()
+    await expect(page.get_by_role("alert")).to_contain_text("Too many.")
+    await expect(screen.message_box(page)).to_have_value("the second\n\nthe third")
+    await page.reload()
+    await expect(screen.message_box(page)).to_have_value("the second\n\nthe third")
+    await expect(screen.answers(page)).to_have_count(1)
+    await expect(queue(page)).to_have_count(0)
+
+
+async def test_waiting_message_that_nobody_has_sent_is_sent_once_by_two_pages(
+    open_page: OpenPage, model: ScriptedModel, stored: Stored, user: User
+) -> None:
+    address = await leave_unsent(user, model, "the second")
+    await model.script(says("Second."))
+    pages = await asyncio.gather(open_page(address), open_page(address))
+    for page in pages:
+        await expect(screen.answers(page).last).to_contain_text("Second.")
+        await screen.answered(page)
+        await expect(screen.questions(page)).to_have_text(["count", "the second"], use_inner_text=True)
+        await expect(queue(page)).to_have_count(0)
+    assert stored.run_statuses(user.name) == ["failed", "completed"]
+
+
+async def test_old_waiting_message_is_sent_only_by_its_user(
+    open_page: OpenPage, model: ScriptedModel, stored: Stored, user: User
+) -> None:
+    address = await leave_unsent(user, model, "the second", "the third")
+
+    async def make_old(route: Route) -> None:
+        response = await route.fetch(headers={**route.request.headers, "Sec-Fetch-Site": "same-origin"})
+        chat = await response.json()
+        for message in chat["unread"]:
+            message["created_at"] = "2026-11-01T12:00:00Z"
+        await route.fulfill(response=response, json=chat)
+
+    page = await open_page(address, prepare=lambda page: page.route("**/chats/*?limit=0", make_old))
+    await expect(queue(page).get_by_text("Not sent.")).to_have_count(2)
+    await model.script(says("Third."), says("Fourth."))
+    third = queue(page).get_by_role("listitem").filter(has_text="the third")
+    await screen.button(third, "Send again").click()
+    await expect(screen.answers(page).last).to_contain_text("Third.")
+    await screen.say(page, "the fourth")
+    await expect(screen.questions(page)).to_have_text(["count", "the third", "the fourth"], use_inner_text=True)
+    await screen.button(queue(page), "Remove").click()
+    await expect(queue(page)).to_have_count(0)
+    await page.reload()
+    await expect(screen.questions(page)).to_have_count(3)
+    await expect(queue(page)).to_have_count(0)
+    assert stored.run_statuses(user.name) == ["failed", "completed", "completed"]
 
 
 async def test_message_that_arrives_after_the_end_is_answered_at_once(

@@ -2,15 +2,12 @@
 
 import asyncio
 import json
-import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from playwright.async_api import Route, expect
 
-from tests.browser import screen
-from tests.browser.conftest import PAGE, OpenPage
+from tests.browser import screen, task_list
+from tests.browser.conftest import OpenPage, without_server
 from tests.browser.screen import LOST
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
@@ -22,6 +19,7 @@ from tests.support.users import User
 pytestmark = [pytest.mark.long(seconds=8), pytest.mark.asyncio(loop_scope="session")]
 
 BACK = "Connected again."
+UNSENT = "Not sent yet"
 SLOW = "This is taking longer than usual…"
 FULL = """
 const set = Storage.prototype.setItem;
@@ -30,6 +28,10 @@ Storage.prototype.setItem = function (key, value) {
   set.call(this, key, value);
 };
 """
+NEVER_LATER = """{
+    const { setTimeout } = globalThis;
+    globalThis.setTimeout = (work, pause, ...more) => setTimeout(work, pause >= 1500 ? 1e8 : pause, ...more);
+}"""
 BLOCKED = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('no', 'SecurityError'); } })"
 
 
@@ -37,56 +39,80 @@ async def refuse(route: Route) -> None:
     await route.fulfill(status=429, json={"error": "Not now, please."})
 
 
-@asynccontextmanager
-async def without_server(stack: Stack) -> AsyncIterator[None]:
-    stack.backends[0].end(signal.SIGKILL)
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(stack.ensure_running)
-
-
-async def test_message_that_never_arrived_is_given_back(open_page: OpenPage, tasks: TaskApi) -> None:
+async def test_message_that_never_arrived_is_sent_once_connected(open_page: OpenPage, tasks: TaskApi) -> None:
     page = await open_page()
     await screen.say(page, "add milk")
     for url in ("**/chatkit", "**/health"):
         await page.route(url, lambda route: route.abort())
-    await screen.send(page, "add bread")
+    for text in ("add bread", "add butter"):
+        await screen.send(page, text)
     await expect(page.get_by_text(LOST)).to_be_visible()
+    await expect(screen.log(page).get_by_text(UNSENT)).to_have_count(2)
+    await expect(screen.message_box(page)).to_have_value("")
     await page.unroute_all()
-    await expect(page.get_by_text("Your message was not sent.")).to_be_visible()
-    await expect(screen.message_box(page)).to_have_value("add bread")
-    await screen.message_box(page).press("Enter")
-    await expect(screen.questions(page)).to_have_count(2)
+    await expect(screen.answers(page)).to_have_count(3)
     await screen.answered(page)
-    assert await tasks.titles() == ["milk", "bread"]
+    await expect(screen.questions(page)).to_have_text(["add milk", "add bread", "add butter"], use_inner_text=True)
+    assert await tasks.titles() == ["milk", "bread", "butter"]
 
-    # also if the server does not tell whether it arrived
-    await screen.on(page, "threads.add_user_message", lambda route: route.abort())
-    await screen.on(page, "items.list", refuse)
-    await screen.send(page, "add eggs")
-    await expect(page.get_by_role("alert")).to_contain_text("Not now")
-    await expect(screen.message_box(page)).to_have_value("add eggs")
-    await expect(screen.button(page, "Send")).to_be_enabled()
-    await page.unroute_all()
-
-    # and while another conversation is open
-    left = asyncio.Event()
+    # it is given back if the server rejects it, with what was to follow
+    lost = asyncio.Event()
 
     async def lose(route: Route) -> None:
+        if lost.is_set():
+            return await refuse(route)
+        return await route.abort()
+
+    await screen.on(page, "threads.add_user_message", lose)
+    await page.route("**/health", lambda route: route.fallback() if lost.is_set() else route.abort())
+    for text in ("add eggs", "add salt"):
+        await screen.send(page, text)
+    await expect(screen.log(page).get_by_text(UNSENT)).to_have_count(2)
+    lost.set()
+    await expect(page.get_by_role("alert")).to_contain_text("Not now")
+    await expect(screen.message_box(page)).to_have_value("add eggs\n\nadd salt")
+    await expect(screen.button(page, "Send")).to_be_enabled()
+    await expect(screen.questions(page)).to_have_count(3)
+    await page.unroute_all()
+
+    # and sent while another conversation is open
+    left = asyncio.Event()
+
+    async def lose_later(route: Route) -> None:
         await left.wait()
         await route.abort()
 
-    await screen.on(page, "threads.add_user_message", lose)
+    await screen.message_box(page).fill("add eggs")
+    await page.route("**/chatkit", lose_later, times=1)
     await screen.message_box(page).press("Enter")
-    await expect(screen.questions(page)).to_have_count(3)
+    await expect(screen.questions(page)).to_have_count(4)
     await screen.button(page, "New conversation").click()
     await expect(screen.message_box(page)).to_have_value("")
     left.set()
     await expect(page.get_by_text(BACK)).to_be_visible()
     await screen.open_history(page)
     await screen.button(screen.history(page), "add milk").click()
-    await expect(screen.message_box(page)).to_have_value("add eggs")
+    await expect(screen.answers(page)).to_have_count(4)
+    await screen.answered(page)
+    await expect(screen.questions(page)).to_have_count(4)
+    assert await tasks.titles() == ["milk", "bread", "butter", "eggs"]
+
+
+async def test_list_is_loaded_again_once_another_request_succeeds(open_page: OpenPage, tasks: TaskApi) -> None:
+    page = await open_page(
+        viewport={"width": 1440, "height": 900}, prepare=lambda page: page.add_init_script(NEVER_LATER)
+    )
+    await task_list.loaded(page)
+    await expect(screen.message_box(page)).to_be_editable()
+    lost = task_list.region(page).get_by_text("Cannot reach the server")
+    await page.route(task_list.API, lambda route: route.abort())
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # asks at once
+    await expect(lost).to_be_visible()
+    await tasks.add("milk", due="today")
+    await page.unroute_all()
+    await screen.open_history(page)
+    await expect(task_list.titles(page)).to_have_text(["milk"])
+    await expect(lost).to_have_count(0)
 
 
 async def test_broken_answer_is_kept_and_can_be_tried_again(
@@ -109,9 +135,7 @@ async def test_broken_answer_is_kept_and_can_be_tried_again(
 
 
 async def test_message_whose_answer_was_lost_is_not_sent_twice(open_page: OpenPage, tasks: TaskApi) -> None:
-    page = await open_page("about:blank")
-    async with page.expect_response("**/chats?*"):  # before that, the page does not know the server's time
-        await page.goto(PAGE)
+    page = await open_page()
 
     async def lose_the_response(route: Route) -> None:
         await route.fetch()
@@ -132,9 +156,12 @@ async def test_ticks_and_lost_answers_are_told_apart(open_page: OpenPage) -> Non
     ticked = asyncio.Event()
 
     async def end_early(route: Route) -> None:
+        if ticked.is_set():
+            return await route.fallback()
         await ticked.wait()
         frame = {"type": "stream_options", "stream_options": {"allow_cancel": True}}
         await route.fulfill(content_type="text/event-stream", body=f"data: {json.dumps(frame)}\n\n")
+        return None
 
     await screen.on(page, "threads.add_user_message", end_early)
     await screen.on(page, "threads.custom_action", refuse)
@@ -143,7 +170,8 @@ async def test_ticks_and_lost_answers_are_told_apart(open_page: OpenPage) -> Non
     await expect(page.get_by_role("alert")).to_contain_text("Not now")
     ticked.set()
     await expect(page.get_by_text(BACK)).to_be_visible()
-    await expect(screen.message_box(page)).to_have_value("hello")
+    await screen.answered(page)
+    await expect(screen.questions(page)).to_have_text(["add milk", "show my list", "hello"], use_inner_text=True)
 
     await page.unroute_all()
     box, checked = screen.task_list(page).get_by_role("checkbox", name="milk"), asyncio.Event()
@@ -154,11 +182,12 @@ async def test_ticks_and_lost_answers_are_told_apart(open_page: OpenPage) -> Non
         await route.fulfill(response=response)
 
     await screen.on(page, "items.list", reply_late)
-    await page.evaluate("void (window.updated = document.querySelector('todo-chat').fetchUpdates())")
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # loads what may have changed
     await box.check()
     await expect(screen.task_list(page)).to_contain_text("1 done")
-    checked.set()
-    await page.evaluate("window.updated")
+    async with page.expect_response(lambda response: "items.list" in (response.request.post_data or "")):
+        checked.set()
+    await page.evaluate("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
     await expect(box).to_be_checked()  # an older list undoes no newer tick
 
     await page.unroute_all(behavior="wait")  # a list that is asked for meanwhile is late, too
@@ -214,8 +243,10 @@ async def test_refused_changes_change_nothing(open_page: OpenPage, model: Script
     await screen.history(page).get_by_role("textbox", name="Title").fill("Dairy")
     await page.keyboard.press("Enter")
     await expect(alert).to_contain_text("Not now")
+    await screen.button(screen.history(page), "Close").click()  # it may cover the conversation
     await expect(page.get_by_role("heading", name="hello")).to_be_visible()
     await screen.button(page, "Dismiss").click()
+    await screen.open_history(page)
     await screen.button(screen.history(page), "Delete hello").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     await expect(alert).to_contain_text("Not now")

@@ -70,7 +70,7 @@ async def test_only_the_open_conversation_is_followed(open_page: OpenPage, model
     await screen.send(device, "go on")
     await expect(screen.answers(device)).to_contain_text("word")
     page = await open_page(**WIDE)
-    await screen.open_history(page)
+    conversations = screen.side_bar(page)
     held_routes: list[Route] = []
     followed: list[str] = []
 
@@ -84,16 +84,16 @@ async def test_only_the_open_conversation_is_followed(open_page: OpenPage, model
     await screen.on(page, "items.list", hold)
     await screen.on(page, "threads.custom_action", follow)
     for opened in range(1, 4):
-        await screen.button(screen.history(page), "go on").click()
+        await conversations.get_by_role("link", name="go on").click()
         await until(lambda opened=opened: len(held_routes) == 2 * opened - 1)
-        await screen.button(screen.history(page), "add milk").click()
+        await conversations.get_by_role("link", name="add milk").click()
         await until(lambda opened=opened: len(held_routes) == 2 * opened)
     for route in held_routes:
         await route.continue_()
     await expect(screen.questions(page)).to_have_text(["add milk"], use_inner_text=True)
     await page.unroute_all()
     await screen.on(page, "threads.custom_action", follow)
-    await screen.button(screen.history(page), "go on").click()
+    await conversations.get_by_role("link", name="go on").click()
     await expect(screen.answers(page)).to_contain_text("word")
     assert len(followed) == 1
     await screen.button(page, "Stop").click()
@@ -112,7 +112,7 @@ async def test_running_conversations_are_marked(open_page: OpenPage, model: Scri
         await screen.open_history(shown)
         mark = screen.history(shown).get_by_role("img", name="The assistant is answering")
         await expect(mark).to_have_count(1)
-    await screen.button(screen.history(page), "go on").click()
+    await open_conversation(page, "go on")
     await screen.button(page, "Stop").click()
     for shown in (page, other):
         mark = screen.history(shown).get_by_role("img", name="The assistant is answering")

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.browser import screen
+from tests.browser import conftest, screen, task_list
 from tests.browser.conftest import OpenPage
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
@@ -18,6 +18,11 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 async def sign_in(page: Page, token: str) -> None:
     await page.get_by_label("Token").fill(token)
     await screen.button(page, "Sign in").click()
+
+
+async def discard_and_sign_out(page: Page) -> None:
+    await screen.from_menu(page, "Sign out")
+    await screen.button(page.get_by_role("dialog", name="Sign out?"), "Discard").click()
 
 
 async def test_sign_in_and_again_after_the_session_has_ended(open_page: OpenPage, user: User) -> None:
@@ -38,10 +43,13 @@ async def test_sign_in_and_again_after_the_session_has_ended(open_page: OpenPage
     await expect(page.get_by_label("Token")).to_be_visible()
     await expect(screen.log(page)).to_have_count(0)
     await sign_in(page, user.token)
-    await expect(screen.questions(page)).to_have_count(1)
-    await expect(screen.message_box(page)).to_have_value("add bread")
-    await screen.message_box(page).press("Enter")
-    await expect(screen.questions(page)).to_have_count(2)
+    await expect(screen.questions(page).first).to_be_visible()
+    await screen.message_box(page).press("Enter")  # if it was not sent before
+    send = screen.questions(page).get_by_role("button", name="Send", exact=True)
+    await expect(send.or_(screen.button(page, "Answer again").nth(1))).to_be_visible()
+    if await send.count():  # it was, and waits for the user who has signed in since
+        await send.click()
+    await expect(screen.questions(page)).to_have_text(["add milk", "add bread"], use_inner_text=True)
     await screen.answered(page)
 
 
@@ -72,20 +80,37 @@ async def test_next_user_finds_nothing_of_the_last(open_page: OpenPage, user: Us
     await screen.say(page, "add secret plans")
     await screen.message_box(page).fill("half a secret")
     await page.route("**/session", lambda route: route.abort())
-    await screen.from_menu(page, "Sign out")
+    await discard_and_sign_out(page)
     await expect(page.get_by_text("Could not sign you out")).to_be_visible()
     await expect(screen.questions(page)).to_have_count(1)
+    await expect(screen.message_box(page)).to_have_value("half a secret")
     await page.unroute_all()
-    await screen.from_menu(page, "Sign out")
+    await discard_and_sign_out(page)
     await expect(page.get_by_label("Token")).to_be_visible()
     assert "secret" not in await page.locator("body").inner_text()
     assert "secret" not in await page.title()
-    assert await page.evaluate("location.pathname") == "/"
+    assert await page.evaluate("location.pathname") == "/today"
     assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")
     await sign_in(page, new_user().token)
     await expect(screen.message_box(page)).to_have_value("")
     await screen.say(page, "show my list")
     assert "secret" not in await page.locator("body").inner_text()
+
+
+async def test_next_user_does_not_begin_at_the_place_of_the_last(open_page: OpenPage, new_user: NewUser) -> None:
+    page = await open_page("/all?q=secret")
+    search = page.get_by_role("searchbox", name="Search tasks")
+    await expect(search).to_have_value("secret")
+    await screen.say(page, "add milk")
+    await page.context.clear_cookies()
+    await screen.send(page, "add a secret")
+    await sign_in(page, new_user().token)
+    await expect(screen.message_box(page)).to_be_visible()
+    await expect(search).to_have_value("")
+    await screen.say(page, "add bread")
+    await expect(page.get_by_text("no longer exists")).to_have_count(0)
+    await page.go_back()
+    assert await page.evaluate("location.pathname") == "/today"
 
 
 async def test_dialog_closes_with_the_session_and_keeps_its_text_for_its_user(
@@ -130,13 +155,29 @@ async def test_dialog_closes_with_the_session_and_keeps_its_text_for_its_user(
     await expect(memory).to_have_value("my habits")
 
 
+async def test_memory_of_another_user_stays_as_it_is(open_page: OpenPage, user: User, new_user: NewUser) -> None:
+    """Who has signed in in another tab."""
+    page = await open_page(pane="tasks")
+    await task_list.loaded(page)
+    await screen.from_menu(page, "Memory")
+    memory = page.get_by_role("textbox", name="Memory")
+    await memory.fill("my secret habits")
+    await page.route(task_list.API, lambda route: route.abort())  # which would notice first
+    other = new_user()
+    await conftest.sign_in(page.context, other)
+    await screen.button(page, "Save").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    assert (await other.runs.memory())["text"] == ""
+    assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")
+
+
 async def test_message_on_its_way_is_forgotten_after_sign_out(open_page: OpenPage, user: User) -> None:
     page = await open_page(prepare=lambda page: page.clock.install())
     await screen.say(page, "add milk")
     await page.route("**/chatkit", lambda route: None)
     await screen.message_box(page).fill("a secret")
     await screen.message_box(page).press("Enter")
-    await screen.from_menu(page, "Sign out")
+    await discard_and_sign_out(page)
     await expect(page.get_by_label("Token")).to_be_visible()
     await page.clock.run_for(2_000)  # longer than a stopped message is looked for
     assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")

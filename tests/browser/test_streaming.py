@@ -56,7 +56,7 @@ async def test_first_conversation(open_page: OpenPage, tasks: TaskApi) -> None:
     shown = await screen.log(page).inner_text()
     await page.reload()
     await expect(screen.questions(page)).to_have_count(2)
-    assert await screen.log(page).inner_text() == shown
+    await expect(screen.log(page)).to_have_text(shown, use_inner_text=True)
     await expect(milk).to_be_checked()
 
 
@@ -107,7 +107,9 @@ async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, mod
     sending: list[asyncio.Task[Any]] = []
 
     async def answer_nothing(route: Route) -> None:
-        sending.append(asyncio.create_task(route.fetch()))  # the server has it, the page hears nothing
+        if sending:
+            return await route.fallback()
+        return sending.append(asyncio.create_task(route.fetch()))  # the server has it, the page hears nothing
 
     await screen.on(page, "threads.create", answer_nothing)
     await screen.send(page, "count")
@@ -118,19 +120,17 @@ async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, mod
     await asyncio.gather(*sending)  # it has an end
     await page.unroute_all()
 
-    # by Escape, which closes the history next
+    # by Escape
     await screen.button(page, "New conversation").click()
-    await screen.open_history(page)
     await model.script(endless_answer("word"))
     await screen.send(page, "go on")
     await expect(screen.answers(page)).to_contain_text("word")
     await page.keyboard.press("Escape")
     await expect(screen.log(page).get_by_text("You stopped this answer.")).to_be_visible()
     await expect(screen.button(page, "Send")).to_be_visible()
-    await expect(screen.history(page)).to_be_visible()
+    await screen.open_history(page)
     await page.keyboard.press("Escape")
     await expect(screen.history(page)).to_have_count(0)
-    await expect(screen.message_box(page)).to_be_focused()
 
 
 async def test_failed_answer_can_be_tried_again(open_page: OpenPage, model: ScriptedModel) -> None:
@@ -260,6 +260,8 @@ async def test_reader_is_not_moved_by_what_comes_and_all_is_printed(open_page: O
     await page.mouse.up()
     await expect(thought.get_by_text("why")).to_be_visible()
 
+    await page.set_viewport_size({"width": 600, "height": 500})  # where the conversation is open alone
+    await expect(page.get_by_role("region", name="Tasks")).to_be_hidden()
     await page.emulate_media(media="print")
     assert await page.evaluate("document.documentElement.scrollHeight") > 1500
     await expect(screen.message_box(page)).to_be_hidden()

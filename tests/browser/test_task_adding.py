@@ -45,9 +45,11 @@ async def test_parsed_fields_are_shown_and_can_stay_in_the_title(open_list: Open
     await expect(task_list.understood(page).locator(".chip")).to_have_text(["Today", "#shop"])
 
     await task_list.adding(page).fill("dentist 12/05")
-    await expect(task_list.understood(page)).to_contain_text("“12/05” is not understood as a date.")
+    await expect(task_list.understood(page)).to_contain_text(
+        "“12/05” is not understood as a date. Write it like “5 dec”"
+    )
     await task_list.adding(page).press("Enter")
-    await expect(task_list.notice(page)).to_contain_text("Added “dentist 12/05” “12/05” is not understood as a date.")
+    await expect(task_list.notice(page)).to_contain_text("Added “dentist 12/05”. “12/05” is not understood as a date.")
 
 
 async def test_view_and_day_give_the_date_and_text_survives_a_reload(open_list: OpenPage) -> None:
@@ -69,7 +71,7 @@ async def test_view_and_day_give_the_date_and_text_survives_a_reload(open_list: 
     await expect(task_list.notice(page)).to_contain_text("Added “dentist”")
     await task_list.notice(page).get_by_role("button", name="Show").click()
     await expect(task_list.title_of(page, "dentist")).to_be_focused()
-    await expect(page.get_by_role("button", name="Upcoming", exact=True)).to_have_attribute("aria-current", "page")
+    await expect(page.locator("#side [data-view=upcoming]")).to_have_attribute("aria-current", "page")
 
     await task_list.see(page, "Today")
     await task_list.adding(page).fill("tea")

@@ -125,6 +125,47 @@ async def test_edit_every_field(open_list: OpenPage, tasks: TaskApi) -> None:
     assert task["repeat"].startswith("FREQ=WEEKLY;INTERVAL=2;BYDAY=")
 
 
+async def test_text_that_is_too_long_or_empty_is_said_before_it_is_sent(open_list: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("milk", due="today", labels=[f"l{n}" for n in range(9)])
+    await tasks.add("bread", due="today")
+    page = await open_list()
+    added = task_list.adding(page)
+    await added.fill("\u200b")
+    await expect(screen.button(page, "Add")).to_have_count(0)
+    await added.press("Enter")
+    await added.fill("\u200b #home")
+    await expect(task_list.understood(page)).to_contain_text("A task needs a title.")
+    await added.press("Enter")
+    await expect(added).to_have_value("\u200b #home")
+    await added.fill("")
+
+    search = page.get_by_role("searchbox", name="Search tasks")
+    await search.fill("word " * 21)
+    await expect(task_list.rows(page)).to_contain_text("A search can have up to 20 words and 200 characters.")
+    await search.fill("x" * 201)
+    await expect(task_list.rows(page)).to_contain_text("A search can have up to 20 words and 200 characters.")
+    await search.fill("")
+    await expect(task_list.titles(page)).to_have_text(["milk", "bread"])
+
+    await task_list.title_of(page, "bread").focus()
+    await page.keyboard.press("l")
+    dialog = page.get_by_role("dialog")
+    labels = dialog.get_by_role("textbox", name="Labels")
+    await labels.fill("x" * 41)
+    await labels.press("Enter")
+    await expect(dialog.get_by_role("alert")).to_have_text("A label can have up to 40 characters.")
+    await labels.fill("food")
+    await expect(dialog.get_by_role("alert")).to_have_count(0)
+    await labels.press("Enter")
+    await expect(task_list.row(page, "bread")).to_contain_text("food")
+
+    await page.keyboard.press("Control+a")
+    await page.keyboard.press("l")
+    await labels.fill("one, two")
+    await labels.press("Enter")
+    await expect(dialog.get_by_role("alert")).to_have_text("A task can have up to 10 labels.")
+
+
 async def test_edit_is_saved_when_another_task_is_opened_and_open_again_if_rejected(
     open_list: OpenPage, tasks: TaskApi
 ) -> None:
@@ -166,7 +207,14 @@ async def test_discarded_edit_can_be_restored(open_list: OpenPage, tasks: TaskAp
     await expect(task_list.notice(page)).to_contain_text("Changes to “milk” discarded.")
     await undo(page)
     await expect(description).to_have_value("two litres")
-    await page.keyboard.press("Escape")
+    await description.press("Escape")
+    await expect(task_list.notice(page)).to_contain_text("Changes to “milk” discarded.")
+    await page.keyboard.press("ControlOrMeta+z")  # not the last change, which is older
+    await expect(description).to_have_value("two litres")
+    assert await tasks.titles("all") == ["milk"]
+    await description.press("Escape")
+    await expect(task_list.notice(page)).to_contain_text("Changes to “milk” discarded.")
+    await screen.until(page, "!location.pathname.startsWith('/t/')")
     await page.reload()
     await expect(task_list.title_of(page, "milk")).to_be_visible()
     await task_list.title_of(page, "milk").click()
@@ -175,12 +223,37 @@ async def test_discarded_edit_can_be_restored(open_list: OpenPage, tasks: TaskAp
     await expect(task_list.notice(page)).to_have_count(0)
 
 
+async def test_restored_edit_that_is_closed_while_the_list_loads_stays_closed(
+    open_list: OpenPage, tasks: TaskApi
+) -> None:
+    await tasks.add("milk", due="today")
+    page = await open_list()
+    description = page.get_by_role("textbox", name="Description")
+    await task_list.title_of(page, "milk").click()
+    await description.fill("two litres")
+    closed = asyncio.Event()
+
+    async def answer_late(route: Route) -> None:
+        await closed.wait()
+        await route.continue_()
+
+    await page.route("**/tasks?*", answer_late)
+    await page.reload()
+    await description.press("Escape")
+    await expect(description).to_have_count(0)
+    closed.set()
+    await task_list.loaded(page)
+    await screen.until(page, "!location.pathname.startsWith('/t/')")
+    await expect(task_list.title_of(page, "milk")).to_be_visible()
+    await expect(description).to_have_count(0)
+
+
 async def test_delete_and_undo_but_not_what_has_changed_since(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("milk", due="today", description="two litres")
     await tasks.add("bread", due="today")
     page = await open_list()
-    await task_list.row(page, "milk").hover()
-    await page.get_by_role("button", name="Delete: milk").click()
+    menu = await task_list.open_menu(page, "milk")
+    await menu.get_by_role("button", name="Delete").click()
     await expect(task_list.titles(page)).to_have_text(["bread"])
     await tasks.until("deleted", ["milk"])
     await undo(page)
@@ -230,10 +303,16 @@ async def test_search_while_typing_and_filters(open_list: OpenPage, tasks: TaskA
     page = await open_list()
     search = page.get_by_role("searchbox", name="Search tasks")
     await search.press_sequentially("buy")
-    await expect(task_list.titles(page)).to_have_text(["buy milk", "buy bread"])
+    await expect(task_list.titles(page)).to_have_text(["buy bread", "buy milk"])
     await search.press_sequentially(" br")
     await expect(task_list.titles(page)).to_have_text(["buy bread"])
     await expect(search).to_be_focused()
+    await search.fill("bread #shopping")
+    await expect(task_list.titles(page)).to_have_text(["buy bread"])
+    await search.fill("#shop")
+    await expect(task_list.rows(page)).to_contain_text("No matches")
+    await search.fill("#shopping")
+    await expect(task_list.titles(page)).to_have_text(["buy bread", "buy milk"])
     await search.fill("nothing of this")
     await expect(task_list.rows(page)).to_contain_text("No matches")
     await expect(page.locator("todo-tasks > [aria-live=polite]")).to_have_text("No tasks match.")
@@ -242,10 +321,13 @@ async def test_search_while_typing_and_filters(open_list: OpenPage, tasks: TaskA
 
     await page.get_by_role("button", name="Filter").click()
     await page.get_by_role("combobox", name="Label").select_option("shopping")
-    await expect(task_list.titles(page)).to_have_text(["buy milk", "buy bread"])
+    await expect(task_list.titles(page)).to_have_text(["buy bread", "buy milk"])
     await page.get_by_role("combobox", name="Priority").select_option("High")
     await expect(task_list.titles(page)).to_have_text(["buy bread"])
+    await page.get_by_role("button", name="Remove the filter #shopping").click()
+    await expect(task_list.titles(page)).to_have_text(["buy bread", "call mum"])
+    await page.get_by_role("combobox", name="Label").select_option("shopping")
     await page.get_by_role("button", name="Clear filters").click()
     await expect(task_list.titles(page)).to_have_count(3)
     await task_list.row(page, "buy milk").get_by_role("button", name="shopping").click()
-    await expect(task_list.titles(page)).to_have_text(["buy milk", "buy bread"])
+    await expect(task_list.titles(page)).to_have_text(["buy bread", "buy milk"])

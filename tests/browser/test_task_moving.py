@@ -12,6 +12,9 @@ from tests.browser.task_list import TaskApi, today
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
+MOVED = re.compile(r"^\s*Moved to")
+"""The notice of a saved move; that of its undo contains the words, too."""
+
 
 async def days(tasks: TaskApi) -> dict[str, str | None]:
     return {task["title"]: task["due"] for task in await tasks.view()}
@@ -36,7 +39,7 @@ async def test_move_to_a_date_in_words_or_of_the_picker(open_list: OpenPage, tas
     await page.keyboard.press("Enter")
     await expect(dialog).to_be_hidden()
     await expect(task_list.titles(page)).to_have_count(0)
-    await expect(task_list.notice(page)).to_contain_text("Moved to")
+    await expect(task_list.notice(page)).to_contain_text(MOVED)
     task = await tasks.task("dentist")
     assert (task["due"], task["time"]) == (str(today(2)), "15:00")
     await task_list.notice(page).get_by_role("button", name="Undo").click()
@@ -47,7 +50,7 @@ async def test_move_to_a_date_in_words_or_of_the_picker(open_list: OpenPage, tas
     await page.get_by_label("Pick a day").fill(str(today(9)))
     await screen.button(page, "Move").click()
     await expect(task_list.titles(page)).to_have_count(0)
-    await expect(task_list.notice(page)).to_contain_text("Moved to")
+    await expect(task_list.notice(page)).to_contain_text(MOVED)
     task = await tasks.task("dentist")
     assert (task["due"], task["time"]) == (str(today(9)), "18:00"), "the clock time stays"
     await task_list.see(page, "Upcoming")
@@ -71,7 +74,7 @@ async def test_move_by_keyboard_and_by_dragging(open_list: OpenPage, tasks: Task
     await page.keyboard.press("Alt+ArrowUp")
     await expect(task_list.rows(page).locator(f"section[data-day='{today(2)}']")).to_contain_text("dentist")
     await tasks.until("upcoming", ["dentist"])
-    await expect(task_list.notice(page)).to_contain_text("Moved to")
+    await expect(task_list.notice(page)).to_contain_text(MOVED)
     await page.keyboard.press("ControlOrMeta+z")
     await expect(task_list.rows(page).locator(f"section[data-day='{today(3)}']")).to_contain_text("dentist")
     await expect(task_list.notice(page)).to_contain_text("Undone")
@@ -83,9 +86,10 @@ async def test_move_by_keyboard_and_by_dragging(open_list: OpenPage, tasks: Task
 
     await task_list.title_of(page, "dentist").focus()
     await page.route(re.compile(r"/tasks/\d+$"), late)
-    await page.keyboard.press("Alt+ArrowDown")
-    await page.keyboard.press("ControlOrMeta+z")  # it undoes this change, which is not saved yet
+    async with page.expect_request(re.compile(r"/tasks/\d+$")):
+        await page.keyboard.press("Alt+ArrowDown")
     await expect(task_list.rows(page).locator(f"section[data-day='{today(4)}']")).to_contain_text("dentist")
+    await page.keyboard.press("ControlOrMeta+z")  # it undoes this change, which is not answered yet
     arrived.set()
     await expect(task_list.rows(page).locator(f"section[data-day='{today(3)}']")).to_contain_text("dentist")
     await expect(task_list.notice(page)).to_contain_text("Undone")
@@ -93,9 +97,9 @@ async def test_move_by_keyboard_and_by_dragging(open_list: OpenPage, tasks: Task
 
     await task_list.row(page, "dentist").drag_to(task_list.rows(page).locator("section[data-day]").nth(1))
     await expect(task_list.rows(page).locator(f"section[data-day='{today(2)}']")).to_contain_text("dentist")
-    await expect(task_list.notice(page)).to_contain_text("Moved to")
+    await expect(task_list.notice(page)).to_contain_text(MOVED)
     assert await days(tasks) == {"dentist": str(today(2))}
-    await task_list.row(page, "dentist").drag_to(page.get_by_role("button", name="Today", exact=True))
+    await task_list.row(page, "dentist").drag_to(screen.side_bar(page).get_by_role("link", name="Today"))
     await expect(task_list.titles(page)).to_have_count(0)
     await tasks.until("today", ["dentist"])
 

@@ -60,8 +60,7 @@ async def test_changes_of_another_browser_an_mcp_client_and_the_chat_are_shown(o
 async def test_changes_from_elsewhere_disturb_nothing(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add_many([f"task {number}" for number in range(60)], due="today")
     page = await open_list()
-    await page.evaluate("document.querySelector('todo-tasks').show(41)")
-    await task_list.title_of(page, "task 40").click()
+    await page.evaluate("document.querySelector('todo-tasks').setPlace({ task: 41 })")
     await page.get_by_role("textbox", name="Title").fill("half written")
     await page.get_by_role("button", name="Select tasks").click()
     await task_list.box(page, "task 41").check()
@@ -87,12 +86,12 @@ async def test_changes_from_elsewhere_disturb_nothing(open_list: OpenPage, tasks
 async def test_hidden_list_and_background_page_do_not_poll(open_list: OpenPage, tasks: TaskApi) -> None:
     page = await open_list(viewport={"width": 390, "height": 800}, prepare=lambda page: page.clock.install())
     looks = await count_looks(page)
-    await page.get_by_role("tab", name="Chat").click()
+    await screen.show_assistant(page)
     before = len(looks)
     await page.clock.run_for(10_000)
     assert len(looks) <= before + 1
     await tasks.add("milk", due="today")
-    await page.get_by_role("tab", name="Tasks").click()
+    await screen.show_tasks(page)
     await expect(task_list.titles(page)).to_have_text(["milk"])
 
     await page.evaluate(
@@ -145,13 +144,16 @@ async def test_any_task_of_a_long_list_is_shown(open_list: OpenPage, tasks: Task
     done = await tasks.add("milk")
     await tasks.change(done, status="completed")
     page = await open_list()
-    show = "id => document.querySelector('todo-tasks').show(id)"
+    show = "task => document.querySelector('todo-tasks').setPlace({ task })"
+    title = page.get_by_role("textbox", name="Title")
     await page.evaluate(show, 230)
-    await expect(task_list.title_of(page, "task 229")).to_be_focused()
-    await expect(task_list.title_of(page, "task 229")).to_be_in_viewport()
+    await expect(title).to_have_value("task 229")
+    await expect(title).to_be_focused()
+    await expect(title).to_be_in_viewport()
     assert await page.locator(".rows [data-row]").count() < 100, "only what is seen is drawn"
     await page.evaluate(show, done)
-    await expect(task_list.title_of(page, "milk")).to_be_focused()
+    await expect(title).to_have_value("milk")
+    await expect(title).to_be_focused()
 
 
 async def test_translated_page_shows_changes(open_list: OpenPage, tasks: TaskApi, model: ScriptedModel) -> None:
@@ -163,7 +165,7 @@ async def test_translated_page_shows_changes(open_list: OpenPage, tasks: TaskApi
     await task_list.tick(page, "milk").click()
     await expect(task_list.notice(page)).to_contain_text("Completed: “milk”")
     await page.evaluate(TRANSLATE)
-    await expect(page.get_by_text("[Upcoming]")).to_be_visible()
+    await expect(screen.side_bar(page).get_by_text("[Upcoming]")).to_be_visible()
     await task_list.notice(page).get_by_role("button", name="Undo").click()
     await expect(task_list.notice(page)).to_contain_text("Undone")
     await tasks.change(milk, title="oat milk")

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.long
 
 HERE = Path(__file__).resolve().parent
 WEB = ROOT / "web"
+PROJECTS = ("tsconfig.json", "tsconfig.worker.json")
 PYTHON_ONLY = ("handler", "loadingBehavior", "streaming")  # keys of an action that the TypeScript types do not name
 
 
@@ -27,7 +28,8 @@ def workspace(node_modules: Path, tmp_path: Path) -> Path:
     shutil.copytree(WEB, tmp_path / "web")
     checks = tmp_path / "tests" / "browser"
     checks.mkdir(parents=True)
-    shutil.copy(HERE / "tsconfig.json", checks)
+    for project in PROJECTS:
+        shutil.copy(HERE / project, checks)
     (checks / "node_modules").symlink_to(node_modules)
     return tmp_path
 
@@ -37,7 +39,7 @@ def compiled(workspace: Path, *arguments: str) -> str:
     folder = workspace / "tests" / "browser"
     program = folder / "node_modules" / ".bin" / "tsc"
     done = subprocess.run([str(program), *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
-    assert (done.returncode == 0) == (done.stdout == "")
+    assert "--listFilesOnly" in arguments or (done.returncode == 0) == (done.stdout == "")
     return done.stdout + done.stderr
 
 
@@ -46,6 +48,26 @@ def test_types_of_the_page_and_its_options(workspace: Path) -> None:
     options = workspace / "web" / "options.js"
     options.write_text(options.read_text().replace('radius: "round"', 'radius: "rounded"'))
     assert "rounded" in compiled(workspace, "--project", "tsconfig.json")
+
+
+def test_types_of_the_service_worker(workspace: Path) -> None:
+    assert compiled(workspace, "--project", "tsconfig.worker.json") == ""
+    worker = workspace / "web" / "service-worker.js"
+    worker.write_text(worker.read_text().replace("event.waitUntil(install())", "event.waitFor(document)"))
+    problems = compiled(workspace, "--project", "tsconfig.worker.json")
+    assert "waitFor" in problems
+    assert "document" in problems
+
+
+def test_every_script_of_the_page_is_checked(workspace: Path) -> None:
+    checked = {
+        Path(line)
+        for project in PROJECTS
+        for line in compiled(workspace, "--listFilesOnly", "-p", project).splitlines()
+    }
+    scripts = [path for path in (workspace / "web").rglob("*.js") if "vendor" not in path.parts]
+    assert [path for path in scripts if path not in checked] == []
+    assert [path for path in scripts if not path.read_text().startswith("// @ts-check\n")] == []
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -63,6 +63,7 @@ async def claimed(page: Page, claim: str) -> None:
     await screen.send(page, "add milk")
     question = {"id": "msg_2", "type": "user_message", "content": [{"type": "input_text", "text": "add milk"}]}
     await screen.until(page, "window.stream")
+    await stream(page, {"type": "client_effect", "name": "todo.interaction", "data": {"interaction_id": "run_2"}})
     await stream(page, {"type": "thread.item.done", "item": {**question, "inference_options": {}}})
     await stream(page, *grown("msg_3", claim))
     await expect(screen.answers(page).last).to_contain_text("added milk")

@@ -31,14 +31,9 @@ export class Actions {
   }
 
   /** @param {Action} action @param {string | null} threadId @param {string} [itemId] */
-  async #send({ type, payload, streaming }, threadId, itemId) {
+  async #send({ type, payload }, threadId, itemId) {
     const params = { thread_id: threadId, item_id: itemId, action: { type, payload } };
-    if (streaming === false) {
-      const { updated_item: item } = await this.#api.ask("threads.sync_custom_action", params);
-      if (item) this.#owner.receive({ type: "thread.item.replaced", item });
-    } else {
-      for await (const event of this.#api.stream("threads.custom_action", params)) this.#owner.receive(event);
-    }
+    for await (const event of this.#api.stream("threads.custom_action", params)) this.#owner.receive(event);
   }
 }
 

@@ -34,10 +34,11 @@ function spokenTick(action, before, after) {
 }
 
 /** @param {Item} item */
-function spoken({ type, ...item }) {
-  if (type === "assistant_message") return textOf({ type, ...item }).replace(MARKS, "").trim();
-  if (type !== "widget" || !item.widget) return "";
-  const [heading, ...tasks] = partsOf({ type, ...item });
+function spoken(item) {
+  if (item.type === "task") return item.task?.title ?? ""; // why it ended early
+  if (item.type === "assistant_message") return textOf(item).replace(MARKS, "").trim();
+  if (!item.widget) return "";
+  const [heading, ...tasks] = partsOf(item);
   if (tasks.length === 0) return `${heading}.`;
   const more = tasks.length > NAMED ? [SPOKEN.more(tasks.length - NAMED)] : [];
   return `${heading}: ${[...tasks.slice(0, NAMED), ...more].join("; ")}.`;

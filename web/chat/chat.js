@@ -2,17 +2,18 @@
 import { TEXTS } from "../texts.js";
 import { Connection } from "./connection.js";
 import { Conversation } from "./conversation.js";
+import { Drafts } from "./drafts.js";
 import { History } from "./history.js";
-import { SLOW } from "./slow-requests.js";
+import { loadLog } from "./load-log.js";
+import { storedMessages } from "./outgoing.js";
 import { Api, ConnectionLost, HttpError } from "./protocol.js";
-import { drafts } from "./storage.js";
 import { Tabs } from "./tabs.js";
+/** @import {Unsaved} from "../unsaved.js" */
 /** @import {TodoChat} from "./element.js" */
+/** @import {More, Outgoing} from "./outgoing.js" */
 /** @import {Action, Feedback, Item, Thread, Unread} from "./types" */
 
 const HISTORY_PAUSE = 3000; // ms
-/** Loads the code that renders and announces messages. */
-const loadLog = () => import("./log.js").catch(() => null);
 const TITLE_PAUSES = [2000, 10000]; // ms after a first answer, when the title is loaded
 
 /** The open conversation, those with a running answer in the background, the list, and the other tabs. */
@@ -25,15 +26,19 @@ export class Chat {
   /** Loads the list while answers run in other places. @type {ReturnType<typeof setTimeout> | undefined} */
   #historyTimer;
   #owner;
+  #unsaved;
 
   /**
-   * @param {{url: string, fetch?: typeof fetch}} options
+   * @param {{url: string, fetch: typeof fetch}} options
+   * @param {Unsaved} unsaved
    * @param {TodoChat} owner
    */
-  constructor(options, owner) {
+  constructor(options, unsaved, owner) {
     this.#owner = owner;
+    this.#unsaved = unsaved;
+    this.drafts = new Drafts(this.#unsaved);
     this.api = new Api(options, (isNews) => {
-      if (isNews) owner.announce(SLOW);
+      if (isNews) owner.announce(TEXTS.talk.slow);
       owner.changed();
     });
     this.history = new History(this.api);
@@ -43,6 +48,14 @@ export class Chat {
     const { signal } = this.#closed;
     document.addEventListener("visibilitychange", () => this.#refresh(), { signal });
     addEventListener("pagehide", () => this.tabs.leave(), { signal });
+  }
+
+  /** Opens a conversation, or the new one whose messages were not sent before the page was closed. @param {string | null} id */
+  async begin(id) {
+    this.#unsaved.addEventListener("change", () => this.#readUnsaved(), { signal: this.#closed.signal });
+    this.#restore(id === null ? this.conversation : undefined);
+    if (id !== null || !this.conversation.busy) return this.open(id);
+    this.#owner.emit("chatkit.thread.change", { threadId: this.conversation.id });
   }
 
   close() {
@@ -55,20 +68,26 @@ export class Chat {
 
   /** @param {string | null} id null: a new conversation */
   async open(id) {
-    const { conversation: left } = this;
-    if (id !== null && id === left.id) return;
-    const running = this.#background.find((other) => other.id === id && id !== null && other.busy);
-    const others = [...this.#background, left].filter((other) => other !== running);
+    if (id !== null && id === this.conversation.id) return;
+    const busy = this.#background.find((other) => other.id === id && id !== null && other.busy);
+    this.show(busy ?? this.#createConversation(id));
+    if (id !== null && !busy?.streaming) await this.load();
+  }
+
+  /** New conversations behind the shown one whose messages are not sent. */
+  get begun() {
+    return this.#background.filter(({ id, busy }) => id === null && busy);
+  }
+
+  /** @param {Conversation} conversation */
+  show(conversation) {
+    const others = [...this.#background, this.conversation].filter((other) => other !== conversation);
     this.#background = others.filter(({ busy }) => busy);
     for (const other of others) if (!other.busy) other.close(); // a loading one would follow its answer
-    this.conversation = running ?? this.#createConversation(id);
+    this.conversation = conversation;
     this.notice = null;
-    this.#owner.emit("chatkit.thread.change", { threadId: id });
+    this.#owner.emit("chatkit.thread.change", { threadId: conversation.id });
     this.#owner.changed();
-    if (id === null || running) return;
-    this.#owner.emit("chatkit.thread.load.start", { threadId: id });
-    await this.load();
-    this.#owner.emit("chatkit.thread.load.end", { threadId: id });
   }
 
   load() {
@@ -80,39 +99,52 @@ export class Chat {
     return this.#guard(this.conversation.loadOlder());
   }
 
-  /** @param {string} text @param {string} [unsent] the message of the queue that it is @param {object} [metadata] of one that begins a conversation */
-  async send(text, unsent, metadata) {
+  /** @param {string} text @param {More} [more] */
+  async send(text, more) {
+    const { conversation } = this;
     this.notice = null;
-    await this.#guard(this.conversation.send(text, unsent, metadata));
+    if (this.connection.state === "lost") this.#owner.announce(TEXTS.talk.later);
+    else if (conversation.streaming) this.#owner.announce(TEXTS.talk.queued);
+    await this.#guard(conversation.send(text, more), conversation);
   }
 
-  /** Sends a message that is answered after the running answer. @param {string} text */
-  async queue(text) {
+  /** Sends a message that the server may know no longer. @param {Outgoing} outgoing */
+  sendAgain(outgoing) {
+    return this.#guard(this.conversation.sendAgain(outgoing));
+  }
+
+  /** @param {Outgoing} outgoing */
+  discard(outgoing) {
+    this.conversation.outbox.remove(outgoing);
+    this.#owner.changed();
+  }
+
+  /** Sends a message that no answer has read, and that is too old to be sent by itself. @param {Unread} message */
+  sendUnread(message) {
     const { conversation } = this;
-    if (conversation.id === null) return;
-    this.#owner.announce(TEXTS.talk.queued);
-    await this.#guard(conversation.queue.add(text, conversation.id), conversation);
+    conversation.queue.sendAgain(message);
+    return this.#guard(conversation.deliver(), conversation);
   }
 
   /** @param {Unread} message */
   sendNow(message) {
     const { conversation } = this;
-    return conversation.id && this.#guard(conversation.queue.sendNow(message, conversation.id), conversation);
+    return this.#guard(conversation.queue.sendNow(message), conversation);
   }
 
   /** @param {Unread} message */
-  unqueue({ id }) {
+  unqueue(message) {
     const { conversation } = this;
-    return conversation.id && this.#guard(conversation.queue.remove(id, conversation.id), conversation);
+    return this.#guard(conversation.queue.remove(message), conversation);
   }
 
   retry() {
     return this.#guard(this.conversation.retry());
   }
 
-  /** @param {Item} item @param {string} text */
-  edit(item, text) {
-    return this.#guard(this.conversation.edit(item, text));
+  /** Replaces a message, which is answered again. @param {Item} item @param {string} text */
+  async edit({ id }, text) {
+    if (!this.conversation.streaming) await this.#guard(this.conversation.send(text, { edits: id }));
   }
 
   /** @param {string} interaction */
@@ -138,7 +170,7 @@ export class Chat {
     if (!done) return;
     this.#owner.emit("todo.changed");
     this.tabs.announceChange(conversation.id);
-    const announcement = (await loadLog())?.spokenAction(action, before, shown());
+    const announcement = (await loadLog()).spokenAction(action, before, shown());
     if (announcement) this.#owner.announce(announcement);
   }
 
@@ -173,16 +205,21 @@ export class Chat {
 
   /** @param {Thread} thread @param {string} title */
   async rename(thread, title) {
-    if (!(await this.#guardHistory(this.history.rename(thread, title)))) return;
+    if (!(await this.#guardHistory(this.history.rename(thread, title)))) return false;
     if (thread.id === this.conversation.id) this.conversation.title = title;
     this.tabs.announceChange(thread.id);
+    return true;
   }
 
   /** @param {Thread} thread */
   async remove(thread) {
     if (!(await this.#guardHistory(this.history.remove(thread)))) return this.loadHistory();
-    for (const conversation of this.#all) if (conversation.id === thread.id) conversation.close();
-    drafts.set(thread.id, "");
+    for (const conversation of this.#all) {
+      if (conversation.id !== thread.id) continue;
+      conversation.close();
+      for (const outgoing of conversation.outbox.messages) conversation.outbox.remove(outgoing);
+    }
+    this.drafts.forget(thread.id);
     this.tabs.announceChange(thread.id);
     if (thread.id === this.conversation.id) await this.open(null);
   }
@@ -205,64 +242,114 @@ export class Chat {
 
   /** @param {string | null} id */
   #createConversation(id) {
-    /** @type {Conversation} */
-    const conversation = new Conversation(
-      this.api,
-      {
-        changed: this.#owner.changed,
-        created: (thread) => this.#created(conversation, thread),
-        described: (thread) => this.history.update(thread),
-        running: () => {
-          if (!conversation.id || this.tabs.answering.has(conversation.id)) return;
-          void this.#guard(conversation.follow(), conversation);
-        },
-        answering: (answering) => this.#answering(conversation, answering),
-        stored: () => {
-          if (conversation.streaming) this.tabs.begin(conversation.id);
-          this.tabs.announceChange(conversation.id);
-        },
-        returned: (text) => drafts.giveBack(conversation.id, text),
-        withdrawn: () => conversation === this.conversation && this.#owner.withdrawn(),
-        emit: (name, detail) => this.#owner.emit(name, detail),
-      },
-      id,
-    );
-    return conversation;
+    return new Conversation(this, id, this.#unsaved);
   }
 
-  /** @param {Conversation} conversation @param {Thread} thread */
-  #created(conversation, thread) {
+  /** Schedules a drawing. */
+  changed() {
+    this.#owner.changed();
+  }
+
+  /** Dispatches an event of the element. @param {string} name @param {unknown} [detail] */
+  emit(name, detail) {
+    this.#owner.emit(name, detail);
+  }
+
+  /** Whether a conversation's messages can be sent now. @param {Conversation} conversation */
+  canSend({ id }) {
+    return !this.#closed.signal.aborted && this.#unsaved.isConfirmed && this.connection.state !== "lost" && !this.tabs.answering.has(id);
+  }
+
+  /** Sends the next message, if it can be sent. @param {Conversation} conversation */
+  sendNext(conversation) {
+    if (conversation.waiting && this.canSend(conversation)) void this.#guard(conversation.deliver(), conversation);
+  }
+
+  /** Reads again what is not saved: it came from a closed tab, or was discarded. */
+  #readUnsaved() {
+    for (const { outbox } of this.#all) outbox.dropDiscarded();
+    const { conversation } = this;
+    this.#restore(conversation.id === null && !conversation.busy ? conversation : undefined);
+    this.#owner.restored();
+  }
+
+  /**
+   * Takes over stored messages that no conversation here has. The newest that begin a conversation are of the shown one.
+   * @param {Conversation} [shown]
+   */
+  #restore(shown) {
+    const groups = [...storedMessages(this.#unsaved)];
+    const newest = shown && groups.findLast(([{ conversation }]) => conversation === null);
+    for (const group of groups) {
+      const [{ conversation: id, group: name }, rows] = group;
+      const known = this.#all.find((one) => (id === null ? one.outbox.group === name : one.id === id)) ?? (group === newest ? shown : undefined);
+      const conversation = known ?? this.#createConversation(id);
+      conversation.outbox.restore(rows);
+      if (!known) this.#background.push(conversation);
+      if (known || id === null) this.sendNext(conversation);
+      else void this.#guard(conversation.load(), conversation);
+    }
+  }
+
+  /** Handles that a conversation has an id now. @param {Conversation} conversation @param {Thread} thread */
+  created(conversation, thread) {
     this.history.put(thread);
     if (conversation !== this.conversation) return;
-    drafts.set(thread.id, drafts.get(null)); // typed while the first message was being sent
-    drafts.set(null, "");
+    this.drafts.created(thread.id); // typed while the first message was being sent
     this.#owner.emit("chatkit.thread.change", { threadId: thread.id });
   }
 
-  /** @param {Conversation} conversation @param {boolean} answering */
-  #answering(conversation, answering) {
-    this.#owner.emit(answering ? "chatkit.response.start" : "chatkit.response.end");
-    if (answering) this.tabs.begin(conversation.id);
-    else this.tabs.end(conversation.id);
-    if (conversation.id) this.history.update({ id: conversation.id, answering: undefined }); // known here
-    if (!answering && conversation === this.conversation && !conversation.error) void this.#announceEnd(conversation);
-    if (!answering && conversation.items.filter(({ type }) => type === "user_message").length === 1) {
+  /** Follows an answer that nobody here reads. @param {Conversation} conversation */
+  follow(conversation) {
+    if (!this.tabs.answering.has(conversation.id)) void this.#guard(conversation.follow(), conversation);
+  }
+
+  /** Handles that a message is in the conversation. @param {Conversation} conversation */
+  stored({ id, streaming }) {
+    if (streaming) this.tabs.begin(id);
+    this.tabs.announceChange(id);
+  }
+
+  /** Handles that a text of the running answer was withdrawn. @param {Conversation} conversation */
+  withdrawn(conversation) {
+    if (conversation === this.conversation) this.#owner.withdrawn();
+  }
+
+  /** Handles the beginning of a stream. @param {Conversation} conversation */
+  streamBegins({ id }) {
+    this.tabs.begin(id);
+    this.#owner.changed();
+  }
+
+  /** Handles the end of a stream. @param {Conversation} conversation @param {boolean} complete whether an answer came to its end */
+  streamEnds(conversation, complete) {
+    this.#owner.emit("chatkit.response.end");
+    this.tabs.end(conversation.id);
+    if (conversation.id) this.history.update({ id: conversation.id, answering: undefined });
+    if (conversation.stopped) this.announce(conversation, TEXTS.talk.stopped);
+    else if (complete && !conversation.error) void this.announceAnswer(conversation);
+    if (conversation.items.filter(({ type }) => type === "user_message").length === 1) {
       for (const pause of TITLE_PAUSES) setTimeout(() => this.#closed.signal.aborted || this.#refresh(null), pause);
     }
     this.#owner.changed();
   }
 
   /** @param {Conversation} conversation */
-  async #announceEnd({ stopped, answer }) {
-    if (stopped) return this.#owner.announce(TEXTS.talk.stopped);
-    const log = await loadLog();
-    if (log) this.#owner.announce(log.spokenAnswer(answer));
+  async announceAnswer(conversation) {
+    const { answer } = conversation;
+    this.announce(conversation, (await loadLog()).spokenAnswer(answer));
+  }
+
+  /** Announces what happened in a conversation, if it is shown. @param {Conversation} conversation @param {string} text */
+  announce(conversation, text) {
+    if (conversation === this.conversation) this.#owner.announce(text);
   }
 
   /** Handles a change in another tab. @param {string} thread @param {boolean} ended whether its answer has ended */
   #tabChanged(thread, ended) {
     const { conversation } = this;
     if (ended && thread === conversation.id) conversation.endedInOtherTab();
+    if (ended) for (const other of this.#background) if (other.id === thread) this.sendNext(other);
     this.#owner.changed();
     this.#refresh(thread);
   }
@@ -271,7 +358,7 @@ export class Chat {
   #refresh(thread = this.conversation.id) {
     const { conversation } = this;
     if (document.hidden || this.connection.state === "lost") return;
-    if (thread === conversation.id && !conversation.streaming && !conversation.waiting) void this.load();
+    if (thread === conversation.id && !conversation.streaming && !conversation.sent) void this.load();
     if (this.history.loaded) void this.loadHistory();
   }
 
@@ -283,7 +370,7 @@ export class Chat {
   }
 
   #connectionChanged() {
-    this.#owner.emit("chatkit.log", { name: `connection.${this.connection.state}` });
+    if (this.connection.state === "back") for (const conversation of this.#all) this.sendNext(conversation);
     this.#owner.changed();
   }
 
@@ -315,10 +402,19 @@ export class Chat {
     }
   }
 
+  /** Moves what was typed in a conversation that no longer exists to a new one. @param {Conversation} conversation */
+  #leaveGone(conversation) {
+    conversation.returnMessages();
+    const text = this.drafts.get(conversation.id);
+    if (text) this.drafts.giveBack(null, text);
+    if (conversation.id) this.drafts.forget(conversation.id);
+  }
+
   /** @param {HttpError} error @param {Conversation} conversation @param {"load" | null} retry */
   #rejected(error, conversation, retry) {
     this.#owner.emit("chatkit.error", { error });
     if (error.status === 404 && retry === "load" && conversation === this.conversation) {
+      this.#leaveGone(conversation);
       void this.open(null);
       this.notice = TEXTS.talk.gone;
     } else if (error.status !== 401) {

@@ -10,17 +10,20 @@ export const codeBlock = (code, language) => html`
     ${navigator.clipboard // needs https or localhost
       ? html`<div class="code-head">
           <span>${language?.split(/\s/)[0]}</span>
-          <button type="button" class="icon-button" data-copies="code" aria-label=${TEXTS.talk.copyCode} title=${TEXTS.talk.copyCode}>
-            ${icon("copy")}${icon("check")}
-          </button>
+          ${copyButton(TEXTS.talk.copyCode)}
         </div>`
       : nothing}
     <pre tabindex="0"><code>${plain(code)}</code></pre>
   </div>
 `;
 
+/** @param {string} label @param {(event: Event) => void} [onClick] */
+export const copyButton = (label, onClick) => html`
+  <button type="button" class="icon-button copy" aria-label=${label} title=${label} @click=${onClick ?? nothing}>${icon("copy")}${icon("check")}</button>
+`;
+
 /** Returns the clicked copy button and its code. @param {Event} event */
 export function codeToCopy({ target }) {
-  const button = target instanceof Element ? target.closest('[data-copies="code"]') : null;
+  const button = target instanceof Element ? target.closest(".code .copy") : null;
   return button && { button, code: button.closest(".code")?.querySelector("code")?.textContent?.replace(/\n$/, "") ?? "" };
 }

@@ -11,12 +11,8 @@ const TALL = 2000; // characters, which always need the greatest height
 
 /** @param {Ui} ui */
 export function composerView(ui) {
-  const { conversation, draft, messageChars: longest } = ui;
-  const { status, streaming, allowCancel } = conversation;
-  if (status.type !== "active") {
-    return html`<p class="composer locked" dir="auto">${status.reason ?? TEXTS.talk.closed}</p>`;
-  }
-  const { menu } = ui;
+  const { conversation, draft, menu, messageChars: longest } = ui;
+  const { streaming } = conversation;
   const open = menu?.open;
   const length = lengthOf(draft);
   const over = length > longest;
@@ -52,7 +48,7 @@ export function composerView(ui) {
             event.preventDefault();
             ui.refuse(true);
           }}
-          placeholder=${ui.options.composer?.placeholder ?? TEXTS.talk.message}
+          placeholder=${TEXTS.start.placeholder}
           @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => {
             ui.write(target.value);
             void ui.offer(target);
@@ -75,12 +71,12 @@ export function composerView(ui) {
       </span>
       <div class="rounds">
         ${ui.largestFile ? filesButton(ui) : nothing}
-        ${streaming && allowCancel
+        ${streaming
           ? html`<button type="button" class="round stop" aria-label=${TEXTS.talk.stop} title=${TEXTS.talk.stop} @click=${() => conversation.stop()}>${icon("stop")}</button>`
           : nothing}
         ${ui.queueable
           ? html`<button type="submit" class="round" aria-label=${TEXTS.talk.queue} title=${TEXTS.talk.queueWhen}>${icon("send")}</button>`
-          : streaming && allowCancel
+          : streaming
             ? nothing
             : html`<button type="submit" class="round" aria-label=${TEXTS.talk.send} title=${TEXTS.talk.send} ?disabled=${!ui.sendable}>${icon("send")}</button>`}
       </div>

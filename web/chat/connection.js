@@ -29,9 +29,13 @@ export class Connection {
 
   lost() {
     if (this.state === "lost") return;
-    this.#pause = FIRST_PAUSE;
+    this.#pause = this.state === "ok" ? FIRST_PAUSE : this.#longer; // it came back for a moment
     this.#set("lost");
     this.#schedule(() => void this.#retry(), this.#pause);
+  }
+
+  get #longer() {
+    return Math.min(this.#pause * 1.6, MAX_PAUSE);
   }
 
   close() {
@@ -51,7 +55,7 @@ export class Connection {
       this.#schedule(() => this.#set("ok"), SHOWN_AGAIN);
     } catch (error) {
       if (!(error instanceof ConnectionLost)) throw error;
-      this.#pause = Math.min(this.#pause * 1.6, MAX_PAUSE);
+      this.#pause = this.#longer;
       this.#schedule(() => void this.#retry(), this.#pause);
     } finally {
       this.#probing = false;

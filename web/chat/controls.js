@@ -2,34 +2,33 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { copyButton } from "./code.js";
 import { textOf } from "./tags.js";
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 /** Renders the actions for an answer, below its last item. @param {readonly Item[]} answer @param {Ui} ui */
 export function controls(answer, ui) {
-  const { conversation, options } = ui;
+  const { conversation } = ui;
   const last = answer.at(-1);
   const isLast = last === conversation.items.at(-1);
   const { id, streaming } = conversation;
-  if (!last || (isLast && (streaming || (id && ui.chat.tabs.answering.has(id))))) return nothing;
+  if (!last || (isLast && (streaming || ui.chat.tabs.answering.has(id)))) return nothing;
   const rated = answer.findLast(({ type }) => type === "assistant_message");
   return html`
     <div class="controls">
-      ${copyButton(last, answer, ui)}
-      ${rated && options.threadItemActions?.feedback ? thumbs(rated, ui) : nothing}
-      ${isLast && conversation.lastQuestion && options.threadItemActions?.retry
-        ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.tryAgain("answer"))
-        : nothing}
+      ${copyView(answer, ui)}
+      ${rated ? thumbs(rated, ui) : nothing}
+      ${isLast && conversation.lastQuestion ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.tryAgain("answer")) : nothing}
     </div>
   `;
 }
 
-/** @param {Item} item @param {readonly Item[]} answer @param {Ui} ui */
-function copyButton(item, answer, ui) {
+/** @param {readonly Item[]} answer @param {Ui} ui */
+function copyView(answer, ui) {
   const hasText = answer.some((one) => one.copy_text || textOf(one));
   if (!navigator.clipboard || !hasText) return nothing; // needs https or localhost
-  return iconButton(ui.copied === item.id ? "check" : "copy", TEXTS.copy, () => ui.copy(item, copyOf(answer)));
+  return copyButton(TEXTS.copy, ({ currentTarget }) => ui.copy(/** @type {Element} */ (currentTarget), copyOf(answer)));
 }
 
 /** @param {Item} item @param {Ui} ui */

@@ -1,22 +1,16 @@
 // @ts-check
 import { TEXTS } from "../texts.js";
+/** @import {Thread} from "./types" */
 
-/**
- * Groups things by day, the newest first: today, yesterday, the rest of the week, then months.
- * @template T
- * @param {readonly T[]} things
- * @param {(thing: T) => Date} momentOf
- * @param {Date} [now]
- * @returns {{title: string, things: T[]}[]}
- */
-export function byDay(things, momentOf, now = new Date()) {
-  /** @type {{title: string, things: T[]}[]} */
+/** Groups conversations by when they began: today, yesterday, the rest of the week, then months. @param {readonly Thread[]} threads the newest first */
+export function byDay(threads) {
+  /** @type {{title: string, threads: Thread[]}[]} */
   const groups = [];
-  for (const thing of things) {
-    const title = titleOf(momentOf(thing), now);
+  for (const thread of threads) {
+    const title = titleOf(new Date(thread.created_at), new Date());
     const last = groups.at(-1);
-    if (last?.title === title) last.things.push(thing);
-    else groups.push({ title, things: [thing] });
+    if (last?.title === title) last.threads.push(thread);
+    else groups.push({ title, threads: [thread] });
   }
   return groups;
 }
@@ -37,4 +31,16 @@ function sinceWeekBegan(now) {
   const locale = /** @type {any} */ (new Intl.Locale(navigator.language)); // not every browser knows of weeks
   const { firstDay = 1 } = locale.getWeekInfo?.() ?? locale.weekInfo ?? {};
   return (now.getDay() - firstDay + 7) % 7;
+}
+
+/** Returns when conversations with the same title began, by their ids; others need no time to be told apart. @param {readonly Thread[]} threads @returns {Map<string, string>} */
+export function timesOfTwins(threads) {
+  const now = new Date();
+  const format = (/** @type {Date} */ moment) => {
+    const isToday = moment.toDateString() === now.toDateString();
+    return new Intl.DateTimeFormat(undefined, { ...(!isToday && { day: "numeric", month: "short" }), hour: "numeric", minute: "2-digit" }).format(moment);
+  };
+  const titles = threads.map(({ title }) => title || "");
+  const twins = threads.filter((_, at) => titles.indexOf(titles[at]) !== titles.lastIndexOf(titles[at]));
+  return new Map(twins.map(({ id, created_at }) => [id, format(new Date(created_at))]));
 }

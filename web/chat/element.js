@@ -1,30 +1,34 @@
 // @ts-check
+import { removeBidiControls } from "../words.js";
 import { TEXTS } from "../texts.js";
 import { render } from "../vendor/lit-html/lit-html.js";
 import { Chat } from "./chat.js";
 import { grow } from "./composer.js";
+import { timesOfTwins } from "./days.js";
+import { loadLog } from "./load-log.js";
 import { Scroll } from "./scroll.js";
 import { Ui } from "./ui.js";
 import { chatView } from "./view.js";
-/** @import {ChatKitOptions} from "@openai/chatkit" */
-/** @import {Agents} from "../options.js" */
-/** @import {Action} from "./types" */
+/** @import {Agents, ChatOptions} from "../options.js" */
+/** @import {Unsaved} from "../unsaved.js" */
+/** @import {Thread} from "./types" */
+
+/**
+ * Also the longest message in characters, the server's agents, if it has any, what the user has not saved, and whether the field of
+ * the first conversation gets the focus, as that of each later one does.
+ * @typedef {ChatOptions & {messageChars: number, agents: Agents | null, unsaved: Unsaved, takesFocus: boolean}} Options
+ */
 
 const SPACIOUS = 720; // px: wide enough for the list of conversations next to the open one
 const CLOCK = 1000; // ms between two drawings of the seconds
 
-/** The built-in chat, a custom element with the interface of `<openai-chatkit>`. */
+/** The built-in chat, a custom element with the methods of `<openai-chatkit>` that the page uses. Its options are set before it is connected. */
 export class TodoChat extends HTMLElement {
-  /** The longest message, in characters. */
-  messageChars = 8000;
-  /** The server's configuration of agents; null without agents. @type {Agents | null} */
-  agents = null;
+  options = /** @type {Options} */ ({});
   /** The tasks that the next message mentions. @type {readonly {id: number, title: string}[]} */
   #selected = [];
   /** Whether the list of conversations covers the chat, as in style.css. */
   narrow = false;
-  /** @type {ChatKitOptions | null} */
-  #options = null;
   /** @type {Ui | null} */
   #ui = null;
   #root = document.createElement("div");
@@ -35,6 +39,8 @@ export class TodoChat extends HTMLElement {
     this.#grown = undefined;
     this.changed();
   });
+  /** The conversations of the last `todo.history`. @type {readonly Thread[]} */
+  #threads = [];
   /** The title of the shown conversation. @type {string | null} */
   #title = null;
   /** Draws the seconds of what lasts. @type {ReturnType<typeof setTimeout> | undefined} */
@@ -45,7 +51,7 @@ export class TodoChat extends HTMLElement {
   connectedCallback() {
     this.addEventListener("keydown", this.#keydown);
     this.#sizes.observe(this);
-    if (this.#options) this.#begin(this.#options);
+    this.#begin();
   }
 
   disconnectedCallback() {
@@ -57,58 +63,23 @@ export class TodoChat extends HTMLElement {
     this.replaceChildren();
   }
 
-  /** @param {ChatKitOptions} options */
-  setOptions(options) {
-    this.#options = options;
-    const { theme } = options;
-    const scheme = typeof theme === "string" ? theme : theme?.colorScheme;
-    if (scheme) this.dataset.theme = scheme;
-    else delete this.dataset.theme;
-    if (this.#ui) this.changed();
-    else if (this.isConnected) this.#begin(options);
-  }
-
   async focusComposer() {
-    this.#live.focusComposer();
+    this.#ui?.focusComposer();
   }
 
   /** @param {string | null} threadId */
   async setThreadId(threadId) {
-    await this.#live.open(threadId);
-  }
-
-  /** @param {Action} action @param {string} [itemId] */
-  async sendCustomAction(action, itemId) {
-    await this.#live.chat.act(action, itemId);
+    await this.#ui?.open(threadId);
   }
 
   /** @param {{text?: string, newThread?: boolean, allowAgents?: boolean}} message `allowAgents`: a new conversation's agents start unasked */
   async sendUserMessage({ text = "", newThread = false, allowAgents = false }) {
-    if (newThread) await this.#live.open(null);
-    if (!this.#live.ready) throw new Error("The conversation is loading or being answered.");
-    await this.#live.deliver(text, undefined, newThread && allowAgents ? { allow_agents: true } : {});
-  }
-
-  /** @param {{text?: string}} value */
-  async setComposerValue({ text = "" }) {
-    this.#live.write(text);
-  }
-
-  async fetchUpdates() {
-    await this.#live.chat.load();
+    if (newThread) await this.#ui?.open(null);
+    await this.#ui?.deliver(text, newThread && allowAgents ? { metadata: { allow_agents: true } } : {});
   }
 
   async showHistory() {
-    await this.#live.showHistory(true);
-  }
-
-  async hideHistory() {
-    await this.#live.showHistory(false);
-  }
-
-  get options() {
-    if (!this.#options) throw new Error("Call setOptions() first.");
-    return this.#options;
+    await this.#ui?.showHistory(true);
   }
 
   get selected() {
@@ -125,6 +96,12 @@ export class TodoChat extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail }));
   }
 
+  /** Shows what another tab has left, or removes what was discarded. */
+  restored() {
+    this.#ui?.restore();
+    this.changed();
+  }
+
   /** Says that a text of the shown answer was withdrawn; what is around it stays where it is. */
   withdrawn() {
     this.announce(TEXTS.talk.correcting);
@@ -133,30 +110,23 @@ export class TodoChat extends HTMLElement {
 
   /** Announces a text to screen readers. @param {string} text */
   announce(text) {
-    this.#news.textContent = text;
+    this.#news.textContent = removeBidiControls(text);
   }
 
-  get #live() {
-    if (!this.#ui) throw new Error("Call setOptions() on a connected element first.");
-    return this.#ui;
-  }
-
-  /** @param {ChatKitOptions} options */
-  #begin(options) {
-    if (!("url" in options.api)) throw new Error("The built-in chat needs api.url.");
+  #begin() {
+    const { api, initialThread, unsaved, takesFocus } = this.options;
     this.#root = Object.assign(document.createElement("div"), { className: "chat" });
     this.#news = Object.assign(document.createElement("p"), { className: "visually-hidden", ariaLive: "polite" });
     this.append(this.#root, this.#news);
     this.#measure();
-    const chat = new Chat(options.api, this);
+    const chat = new Chat(api, unsaved, this);
     const ui = (this.#ui = new Ui(this, chat));
     this.draw();
     const log = /** @type {HTMLElement} */ (this.querySelector(".log"));
     ui.scroll = new Scroll(log, { older: () => void chat.loadOlder(), changed: this.changed });
-    if (options.initialThread) void import("./log.js").catch(() => {}); // loads it early
-    void ui.open(options.initialThread ?? null);
+    if (initialThread) void loadLog(); // loads it early
+    void ui.begin(initialThread ?? null, takesFocus);
     void chat.loadHistory();
-    this.emit("chatkit.ready");
   }
 
   #measure() {
@@ -180,6 +150,11 @@ export class TodoChat extends HTMLElement {
     if (ui.conversation.title !== this.#title) {
       this.#title = ui.conversation.title;
       this.emit("todo.title", { title: this.#title });
+    }
+    const { threads, loaded, titled } = ui.chat.history;
+    if (threads !== this.#threads && (loaded || threads.length > 0) && !titled) {
+      this.#threads = threads;
+      this.emit("todo.history", { threads: this.#threads, times: timesOfTwins(this.#threads) });
     }
     ui.scroll?.beforeDrawing();
     render(chatView(ui), this.#root);

@@ -1,14 +1,17 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../icons.js";
+import { fetchFromHere, user } from "../http.js";
+import { removeBidiControls } from "../words.js";
 import { TEXTS } from "../texts.js";
-import { ConnectionLost, HttpError } from "./protocol.js";
+import { chatPath, ConnectionLost, HttpError } from "./protocol.js";
 /** @import {Conversation} from "./conversation.js" */
 /** @import {Ui} from "./ui.js" */
 
-/** A file for the next message. `sent` is the uploaded share, 1 at the end. @typedef {{name: string, size: number, sent: number, problem?: string, request?: XMLHttpRequest}} Chip */
+/** A file for the next message. `sent` is the uploaded share, 1 at the end. `lost`: it must be chosen again. @typedef {{name: string, size: number, sent: number, problem?: string, lost?: boolean, request?: XMLHttpRequest}} Chip */
+/** A chip as it is stored. @typedef {Pick<Chip, "name" | "size" | "sent">} StoredChip */
 
-/** Uploads files into conversations as soon as they are chosen. */
+/** Uploads files into conversations as soon as they are chosen. What is attached to an unsent message survives a reload. */
 export class Files {
   /** @type {WeakMap<Conversation, Chip[]>} */
   #chips = new WeakMap();
@@ -17,6 +20,27 @@ export class Files {
   /** @param {Ui} ui */
   constructor(ui) {
     this.#ui = ui;
+  }
+
+  /** Shows again what was attached, as far as it is in the conversation's folder. */
+  async restore() {
+    const { conversation, chat } = this.#ui;
+    /** @type {StoredChip[] | undefined} */
+    const stored = chat.drafts.read("file", conversation.id);
+    if (!stored || this.#chips.has(conversation)) return;
+    this.#chips.set(conversation, stored.map((chip) => (chip.sent === 1 ? chip : lost(chip, TEXTS.files.cutOff))));
+    this.#ui.redraw();
+    const found = conversation.id && (await chat.api.json(`${chatPath(conversation.id)}/files`).catch(() => null));
+    if (!found || found.more) return;
+    /** @type {Map<string, number>} */
+    const sizes = new Map(found.files.map((/** @type {{path: string, size: number}} */ { path, size }) => [path, size]));
+    const isThere = (/** @type {Chip} */ { name, size }) => sizes.get(name) === size;
+    const checked = this.#of(conversation).map((chip) => {
+      if (chip.request) return chip; // chosen meanwhile
+      if (isThere(chip)) return { name: chip.name, size: chip.size, sent: 1 };
+      return chip.sent === 1 ? lost(chip, TEXTS.files.gone) : chip;
+    });
+    this.#keep(conversation, checked);
   }
 
   get #shown() {
@@ -56,11 +80,14 @@ export class Files {
       try {
         await conversation.begin(file.name);
         if (!wanted(chip)) continue;
-        await this.#send(chip, file, conversation);
+        if (!(await this.#send(chip, file, conversation))) continue;
         chip.sent = 1;
+        this.#store(conversation);
       } catch (error) {
         if (error instanceof HttpError) this.#ui.reportError(error);
         chip.problem = error instanceof Error ? error.message : String(error);
+        chip.lost = error instanceof ConnectionLost;
+        this.#store(conversation);
       }
       this.#ui.redraw();
     }
@@ -76,27 +103,35 @@ export class Files {
   /** @param {Conversation} conversation @param {Chip[]} chips */
   #keep(conversation, chips) {
     this.#chips.set(conversation, chips);
+    this.#store(conversation);
     this.#ui.redraw();
   }
 
-  /** Uses XMLHttpRequest, because fetch reports no progress. @param {Chip} chip @param {File} file @param {Conversation} conversation */
+  /** Stores the chips, except those of files that cannot be sent. @param {Conversation} conversation */
+  #store(conversation) {
+    const stored = this.#of(conversation).filter(({ problem, lost }) => !problem || lost).map(({ name, size, sent }) => ({ name, size, sent }));
+    this.#ui.chat.drafts.write("file", conversation.id, stored.length ? stored : undefined);
+  }
+
+  /** Returns whether the file was uploaded. Uses XMLHttpRequest, because fetch reports no progress. @param {Chip} chip @param {File} file @param {Conversation} conversation */
   #send(chip, file, conversation) {
     const request = (chip.request = new XMLHttpRequest());
     request.open("PUT", place(conversation, chip));
+    for (const [name, value] of window.early.headersOf(user.id)) request.setRequestHeader(name, value);
     request.responseType = "json";
     request.upload.onprogress = ({ loaded, total }) => {
       chip.sent = Math.min(loaded / total, 0.99); // the response is the rest
       this.#ui.redraw();
     };
-    return /** @type {Promise<void>} */ (
+    return /** @type {Promise<boolean>} */ (
       new Promise((resolve, reject) => {
         request.onload = () => {
           const { status, response } = request;
-          if (status < 300) resolve();
+          if (status < 300) resolve(true);
           else reject(new HttpError(status, typeof response?.error === "string" ? response.error : TEXTS.talk.status(status)));
         };
         request.onerror = () => reject(new ConnectionLost());
-        request.onabort = () => resolve(); // the file was removed
+        request.onabort = () => resolve(false); // the file was removed, or the page is left
         request.send(file);
       })
     );
@@ -109,17 +144,18 @@ export class Files {
     return html`
       <ul class="chips" translate="no" aria-label=${TEXTS.files.title}>
         ${chips.map((chip) => {
-          const { name, size, sent, problem, request } = chip;
+          const { name, size, sent, problem, lost, request } = chip;
           const leave = () => {
             request?.abort();
-            if (sent === 1) void fetch(place(conversation, chip), { method: "DELETE" }).catch(() => {}); // it is stored already
+            if (sent === 1) void fetchFromHere(place(conversation, chip), { method: "DELETE" }).catch(() => {}); // it is stored already
             this.#keep(conversation, chips.filter((other) => other !== chip));
           };
           return html`<li class="going-along ${problem ? "over" : ""}">
             ${problem ? icon("warning") : nothing}
             <span><span dir="auto">${name}</span>, ${TEXTS.files.size(size)}${problem ? ":" : nothing}</span>
             ${problem ? html`<span role="alert" dir="auto">${problem}</span>` : nothing}
-            ${sent < 1 && !problem ? html`<progress aria-label=${name} value=${sent}></progress>` : nothing}
+            ${lost ? html`<button type="button" class="text-button" @click=${() => this.#ui.chooseFiles()}>${TEXTS.files.again}</button>` : nothing}
+            ${sent < 1 && !problem ? html`<progress aria-label=${removeBidiControls(name)} value=${sent}></progress>` : nothing}
             ${iconButton("close", TEXTS.files.leave(name), leave)}
           </li>`;
         })}
@@ -128,5 +164,8 @@ export class Files {
   }
 }
 
+/** @param {StoredChip} chip @param {string} problem @returns {Chip} */
+const lost = ({ name, size }, problem) => ({ name, size, sent: 0, problem, lost: true });
+
 /** @param {Conversation} conversation @param {Chip} chip */
-const place = ({ id }, { name }) => `/chats/${encodeURIComponent(id ?? "")}/files/${encodeURIComponent(name)}`;
+const place = ({ id }, { name }) => `chats/${encodeURIComponent(id ?? "")}/files/${encodeURIComponent(name)}`;

@@ -2,38 +2,41 @@
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { icon, iconButton } from "../icons.js";
+import { removeBidiControls } from "../words.js";
 import { TEXTS } from "../texts.js";
-import { byDay } from "./days.js";
+import { byDay, timesOfTwins } from "./days.js";
 /** @import {Thread} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 const MAX_TITLE_LENGTH = 200;
 
 /** @param {{title?: string | null}} thread */
-export const titleOf = ({ title }) => title || TEXTS.history.untitled;
+const titleOf = ({ title }) => title || TEXTS.history.untitled;
 
 /** @param {Ui} ui */
 export function historyView(ui) {
   const { history } = ui.chat;
+  const times = timesOfTwins(history.threads);
   const nothingThere = history.loaded && history.threads.length === 0;
   return html`
-    <nav id="conversations" aria-label=${TEXTS.history.title}>
+    <nav aria-label=${TEXTS.history.title}>
       <div class="panel-head">
         <h2>${TEXTS.history.title}</h2>
         ${iconButton("close", TEXTS.close, () => ui.showHistory(false))}
       </div>
       ${nothingThere && !history.titled ? nothing : searchField(ui)}
       ${nothingThere ? html`<p class="quiet" role="status">${history.titled ? TEXTS.history.notFound : TEXTS.history.none}</p>` : nothing}
+      ${begunView(ui)}
       ${repeat(
-        byDay(history.threads, ({ created_at }) => new Date(created_at)),
+        byDay(history.threads),
         ({ title }) => title,
-        ({ title, things }) => html`
+        ({ title, threads }) => html`
           <h3>${title}</h3>
           <ul>
             ${repeat(
-              things,
+              threads,
               ({ id }) => id,
-              (thread) => html`<li>${thread.id === ui.renaming ? renameForm(thread, ui) : entry(thread, ui)}</li>`,
+              (thread) => html`<li>${thread.id === ui.renaming ? renameForm(thread, ui) : entry(thread, times.get(thread.id), ui)}</li>`,
             )}
           </ul>
         `,
@@ -43,6 +46,24 @@ export function historyView(ui) {
         : nothing}
     </nav>
   `;
+}
+
+/** Renders the new conversations whose messages are not sent. @param {Ui} ui */
+function begunView(ui) {
+  const { begun } = ui.chat;
+  if (begun.length === 0) return nothing;
+  const entries = begun.map((conversation) => {
+    const text = conversation.outbox.messages[0]?.message.text;
+    return html`<li>
+      <div class="entry">
+        <button type="button" class="title" dir="auto" translate="no" title=${removeBidiControls(text ?? "")} @click=${() => ui.show(conversation)}>${text}</button>
+      </div>
+    </li>`;
+  });
+  return html`<h3>${TEXTS.talk.notSentYet}</h3>
+    <ul>
+      ${entries}
+    </ul>`;
 }
 
 /** @param {Ui} ui */
@@ -64,11 +85,10 @@ const searchField = (ui) => html`
   </label>
 `;
 
-/** @param {Thread} thread @param {Ui} ui */
-function entry(thread, ui) {
-  const title = titleOf(thread);
+/** @param {Thread} thread @param {string | undefined} time that tells it apart from others of the same title @param {Ui} ui */
+function entry(thread, time, ui) {
+  const title = [titleOf(thread), time].filter(Boolean).join(" · ");
   const open = thread.id === ui.conversation.id;
-  const { showRename = true, showDelete = true } = ui.options.history ?? {};
   return html`
     <div class="entry" data-id=${thread.id} ?data-open=${open}>
       <button
@@ -76,7 +96,7 @@ function entry(thread, ui) {
         class="title"
         dir="auto"
         translate="no"
-        title=${title}
+        title=${removeBidiControls(title)}
         aria-current=${open ? "true" : nothing}
         @click=${() => ui.open(thread.id)}
       >
@@ -84,8 +104,8 @@ function entry(thread, ui) {
       </button>
       ${ui.chat.isAnswered(thread) ? html`<span class="answered" role="img" aria-label=${TEXTS.history.answered}></span>` : nothing}
       <span class="entry-actions">
-        ${showRename ? iconButton("rename", `${TEXTS.history.rename} ${title}`, () => ui.startRename(thread)) : nothing}
-        ${showDelete ? iconButton("remove", `${TEXTS.history.remove} ${title}`, () => ui.askToDelete(thread)) : nothing}
+        ${iconButton("rename", `${TEXTS.history.rename} ${title}`, () => ui.startRename(thread))}
+        ${iconButton("remove", `${TEXTS.history.remove} ${title}`, () => ui.askToDelete(thread))}
       </span>
     </div>
   `;
@@ -112,7 +132,8 @@ function renameForm(thread, ui) {
         aria-label=${TEXTS.history.titleField}
         autocomplete="off"
         maxlength=${MAX_TITLE_LENGTH}
-        .defaultValue=${thread.title ?? ""}
+        .defaultValue=${ui.drafts.read("rename", thread.id) ?? thread.title ?? ""}
+        @input=${(/** @type {{target: HTMLInputElement}} */ { target }) => ui.drafts.write("rename", thread.id, target.value)}
         @keydown=${(/** @type {KeyboardEvent} */ event) => {
           if (event.key !== "Escape" || event.isComposing) return;
           event.stopPropagation();

@@ -80,7 +80,7 @@ export class History {
     const { titled } = this;
     const query = new URLSearchParams({ limit: String(limit), titled, ...(after && { after }) });
     /** @type {{chats: Thread[], has_more: boolean, after: string | null}} */
-    const page = await this.#api.json(`/chats?${query}`);
+    const page = await this.#api.json(`chats?${query}`);
     if (titled !== this.titled) return;
     this.hasMore = page.has_more;
     this.#after = page.after;

@@ -9,9 +9,9 @@ const HIDDEN = /(?![\t\n])\p{Cc}|[\p{Bidi_Control}\u00ad\u034f\u115f\u1160\u17b4
  * Renders a link that opens a new tab, and where it leads; only its text unless the address is http(s) or mailto.
  * @param {string} href
  * @param {unknown} content
- * @param {string} [text] of the content
+ * @param {string} text of the content
  */
-export function link(href, content, text = typeof content === "string" ? content : "") {
+export function link(href, content, text) {
   let url;
   try {
     url = new URL(href);

@@ -6,8 +6,6 @@ import { controls } from "./controls.js";
 import { itemView } from "./items.js";
 import { beginDrawing, formatted } from "./formatted.js";
 import { load } from "./markdown.js";
-import { plain } from "./plain.js";
-export { queueView } from "./queue-view.js";
 export { spokenAction, spokenAnswer } from "./announcements.js";
 /** @import {Conversation} from "./conversation.js" */
 /** @import {Item} from "./types" */
@@ -54,11 +52,9 @@ const noticesAfter = (item, { notices }) =>
     .filter(({ after }) => after === item.id)
     .map(
       (notice) => html`
-        <div class="notice ${notice.level}" role="status">
-          ${icon(notice.level === "info" ? "info" : "warning")}
-          <div class="markdown">
-            ${notice.title ? html`<strong dir="auto">${plain(notice.title)}</strong>` : nothing} ${formatted(notice, notice.message)}
-          </div>
+        <div class="notice warning" role="status">
+          ${icon("warning")}
+          <div class="markdown">${formatted(notice, notice.message)}</div>
         </div>
       `,
     );

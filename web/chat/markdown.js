@@ -1,4 +1,5 @@
 // @ts-check
+import { loadModule } from "../http.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { TEXTS } from "../texts.js";
 import { codeBlock } from "./code.js";
@@ -21,10 +22,7 @@ let loading = null;
 export const readable = () => lexer !== null;
 
 export const load = () =>
-  (loading ??= import("../vendor/marked/marked.esm.js").then(
-    (marked) => void (lexer = lexerOf(marked)),
-    () => void (loading = null), // retried with the next text
-  ));
+  (loading ??= loadModule(() => import("../vendor/marked/marked.esm.js")).then((marked) => void (lexer = lexerOf(marked))));
 
 /** Characters that end a sentence or a quotation, not an address: “。”, “）” or “»”. An address may contain dashes and middle dots. */
 const ENDS_ADDRESS = /(?![\x00-\x7f·・])[\p{Po}\p{Ps}\p{Pe}\p{Pi}\p{Pf}]/u;

@@ -1,6 +1,5 @@
 // @ts-check
 import { TEXTS } from "../texts.js";
-import { SlowRequests } from "./slow-requests.js";
 /** @import {ThreadEvent} from "./types" */
 
 const PAUSE_AFTER = 10; // ms
@@ -24,38 +23,30 @@ export class ConnectionLost extends Error {
 }
 
 /** Returns the path of a conversation in the run API. @param {string} threadId */
-export const chatPath = (threadId) => `/chats/${encodeURIComponent(threadId)}`;
+export const chatPath = (threadId) => `chats/${encodeURIComponent(threadId)}`;
 
 /** @param {string} threadId @param {string} interaction */
 export const interactionPath = (threadId, interaction) => `${chatPath(threadId)}/interactions/${encodeURIComponent(interaction)}`;
 
 /** Sends requests of ChatKit, which are POSTs to one address, and of other APIs. */
 export class Api {
-  #clockDifference = 0;
-
   /**
-   * @param {{url: string, fetch?: typeof fetch}} options
-   * @param {(isNews: boolean) => void} [slow] called when a request becomes slow, the first time with true, and when it is answered
+   * @param {{url: string, fetch: typeof fetch}} options
+   * @param {(isNews: boolean) => void} slow called when a request becomes slow, the first time with true, and when it is answered
    */
-  constructor({ url, fetch: send = (input, init) => fetch(input, init) }, slow = () => {}) {
+  constructor({ url, fetch: send }, slow) {
     this.slowRequests = new SlowRequests(slow);
-    this.url = new URL(url, location.href);
+    this.url = new URL(url, document.baseURI);
     this.fetch = send;
-  }
-
-  /** The server's time in ms, from its responses. */
-  now() {
-    return Date.now() + this.#clockDifference;
   }
 
   /**
    * Returns the JSON response of a request that does not stream.
    * @param {string} type
    * @param {Record<string, unknown>} params
-   * @param {object} [metadata] values that the protocol does not define
    */
-  async ask(type, params, metadata) {
-    return read(await this.#post(type, params, undefined, metadata));
+  async ask(type, params) {
+    return read(await this.#send(this.url, { type, params, metadata: {} }));
   }
 
   /**
@@ -67,7 +58,7 @@ export class Api {
    * @returns {AsyncGenerator<ThreadEvent, void>}
    */
   async *stream(type, params, signal, metadata) {
-    const { body } = await this.#post(type, params, signal, { detached: true, ...metadata });
+    const { body } = await this.#send(this.url, { type, params, metadata: { detached: true, ...metadata } }, signal && { signal });
     if (!body) throw new ConnectionLost();
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     const received = this.slowRequests.begin();
@@ -102,45 +93,37 @@ export class Api {
     await this.#send(url, {}, { keepalive: true }); // the page may be closed
   }
 
-  /** Returns the JSON response of another API. @param {string} path @param {object} [body] @param {string} [method] */
-  async json(path, body, method = body ? "POST" : "GET") {
-    return read(await this.#send(new URL(path, this.url), body, { method, cache: "no-store" }));
+  /**
+   * Returns the JSON response of another API.
+   * @param {string} path @param {object} [body] @param {string} [method] @param {string} [key] an idempotency key
+   */
+  async json(path, body, method = body ? "POST" : "GET", key) {
+    const headers = { "Content-Type": "application/json", ...(key && { "Idempotency-Key": key }) };
+    return read(await this.#send(new URL(path, this.url), body, { method, headers, cache: "no-store" }));
   }
 
   /** Throws `ConnectionLost` if the server does not respond. */
   async alive() {
-    const response = await this.fetch(new URL("/health", this.url), { cache: "no-store" }).catch(() => null);
+    const response = await this.fetch(new URL("health", this.url), { cache: "no-store" }).catch(() => null);
     if (!response?.ok) throw new ConnectionLost();
-  }
-
-  /** @param {string} type @param {Record<string, unknown>} params @param {AbortSignal} [signal] @param {object} [metadata] */
-  #post(type, params, signal, metadata = {}) {
-    return this.#send(this.url, { type, params, metadata }, signal && { signal });
   }
 
   /** @param {URL} url @param {object | undefined} body @param {RequestInit} [more] */
   async #send(url, body, more) {
     const received = this.slowRequests.begin();
-    /** @type {Response} */
-    let response;
-    try {
-      response = await this.fetch(url, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: body ? JSON.stringify(body) : null,
-        ...more,
-      });
-    } catch (error) {
-      throw more?.signal?.aborted ? error : new ConnectionLost();
-    } finally {
-      received();
-    }
-    const date = Date.parse(response.headers.get("date") ?? "");
-    if (date) this.#clockDifference = date - Date.now();
-    if (response.ok) return response;
-    if (response.status >= 502 && response.status <= 504) throw new ConnectionLost();
-    throw new HttpError(response.status, await sentence(response));
+    const init = { method: "POST", headers: { "Content-Type": "application/json" }, body: body ? JSON.stringify(body) : null, ...more };
+    return request(this.fetch, url, init).finally(() => received());
   }
+}
+
+/** Sends a request; throws `ConnectionLost` or `HttpError` without a successful response. @param {typeof fetch} send @param {URL | string} url @param {RequestInit} init */
+export async function request(send, url, init) {
+  const response = await send(url, init).catch((error) => {
+    throw init.signal?.aborted ? error : new ConnectionLost();
+  });
+  if (response.ok) return response;
+  if (response.status >= 502 && response.status <= 504) throw new ConnectionLost();
+  throw new HttpError(response.status, await sentence(response));
 }
 
 /** Lets the browser draw and handle input between events, of which thousands may have been received. */
@@ -159,8 +142,8 @@ class Pauses {
   }
 }
 
-/** @param {Response} response */
-const read = (response) =>
+/** Returns the JSON of a response. @param {Response} response */
+export const read = (response) =>
   response.json().catch(() => {
     throw new ConnectionLost();
   });
@@ -178,4 +161,44 @@ function dataOf(frame) {
 export async function sentence(response) {
   const body = await response.json().catch(() => null);
   return typeof body?.error === "string" ? body.error : TEXTS.talk.status(response.status);
+}
+
+const SLOW_AFTER = 5000; // ms
+
+/** Counts requests that take longer than usual. */
+class SlowRequests {
+  waiting = 0;
+  #changed;
+
+  /** @param {(isNews: boolean) => void} changed with true when a request is slow for the first time */
+  constructor(changed) {
+    this.#changed = changed;
+  }
+
+  /** Begins to wait. The returned function is called when data has arrived, with true if more is expected. */
+  begin() {
+    let late = false;
+    let isNews = true;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    const markSlow = () => {
+      late = true;
+      this.#count(1, isNews);
+      isNews = false;
+    };
+    const received = (more = false) => {
+      clearTimeout(timer);
+      if (late) this.#count(-1);
+      late = false;
+      if (more) timer = setTimeout(markSlow, SLOW_AFTER);
+    };
+    received(true);
+    return received;
+  }
+
+  /** @param {number} more @param {boolean} [isNews] */
+  #count(more, isNews = false) {
+    this.waiting += more;
+    this.#changed(isNews);
+  }
 }

@@ -1,64 +1,66 @@
 // @ts-check
+import { isOld } from "./outgoing.js";
 import { HttpError, interactionPath } from "./protocol.js";
-import { contentFrom, contentOf, partsOf, sentOf, textOf } from "./tags.js";
+import { contentFrom, partsOf, textOf } from "./tags.js";
+/** @import {Conversation} from "./conversation.js" */
+/** @import {Outgoing} from "./outgoing.js" */
 /** @import {Api} from "./protocol.js" */
-/** @import {Item, QueueOwner, Unread, UnreadMessage} from "./types" */
+/** @import {Unread, UnreadMessage} from "./types" */
 
-const ENDED = 409; // status
+const ENDED = [404, 409]; // status: the interaction takes no messages any more
 
-/** Messages that wait for a running answer. Messages that an answer has not read are unsent. */
+/**
+ * Messages that wait for a running answer. Those that it has not read, as it failed or was interrupted, go to the outbox, which
+ * sends them again. The user is asked about old ones, which stay here as unsent.
+ */
 export class Queue {
   /** @type {readonly Unread[]} */
   messages = [];
-  /** Messages that are being sent. @type {Set<string>} */
-  #sending = new Set();
-  #count = 0;
+  /** Ids of old messages that the user sends again. @type {Set<string>} */
+  #approved = new Set();
+  /** Ids of messages that are being deleted. @type {Set<string>} */
+  #dropped = new Set();
   #api;
-  #owner;
+  #conversation;
 
-  /** @param {Api} api @param {QueueOwner} owner */
-  constructor(api, owner) {
+  /** @param {Api} api @param {Conversation} conversation */
+  constructor(api, conversation) {
     this.#api = api;
-    this.#owner = owner;
+    this.#conversation = conversation;
   }
 
-  /** Whether a message is being sent. */
-  get busy() {
-    return this.#sending.size > 0;
+  /** Sends a message that is answered after the running answer; returns whether there is one. @param {Outgoing} outgoing */
+  async add(outgoing) {
+    const queued = await this.#send(outgoing);
+    if (!queued) return false;
+    const { text } = outgoing.message;
+    const known = [...this.#conversation.items, ...this.messages].some(({ id }) => id === queued.id); // the stream was faster than the response
+    if (!known) this.#set([...this.messages, { text, ...queued, at: Date.now(), state: "queued" }]);
+    return true;
   }
 
-  /** Sends a message that is answered after the running answer. @param {string} text @param {string} threadId */
-  async add(text, threadId) {
-    const message = /** @type {Unread} */ ({ id: `queued-${this.#count++}`, text, state: "sending" });
-    this.#set([...this.messages, message]);
-    this.#sending.add(message.id);
-    const queued = await this.#send(text, threadId)
-      .catch((error) => {
-        if (error instanceof HttpError) this.#returnText(message);
-        throw error; // after a lost connection, loading shows the result
-      })
-      .finally(() => this.#sending.delete(message.id));
-    if (queued) {
-      const read = this.#owner.has(queued.id); // the stream was faster than the response
-      this.#set(this.messages.flatMap((one) => (one !== message ? [one] : read ? [] : [{ ...one, ...queued, state: "queued" }])));
-    } else if (this.messages.includes(message)) { // otherwise it was returned to the composer
-      this.#set(this.messages.filter((one) => one !== message));
-      await this.#owner.send(text);
-    }
-  }
-
-  /** Lets the model read the message with its next request. @param {Unread} message @param {string} threadId */
-  async sendNow({ id, interaction }, threadId) {
-    await this.#api.json(`${messagesPath(threadId, interaction)}/${id}/steer`, {});
+  /** Lets the model read the message with its next request. @param {Unread} message */
+  async sendNow({ id, interaction }) {
+    await this.#api.json(`${this.#path(interaction)}/${id}/steer`, {});
     this.#change(id, { state: "next" });
   }
 
-  /** @param {string} id @param {string} threadId */
-  async remove(id, threadId) {
-    const message = this.messages.find((one) => one.id === id);
-    if (!message) return;
-    await this.#api.json(`${messagesPath(threadId, message.interaction)}/${id}`, undefined, "DELETE");
+  /** Lets an old message be sent again. @param {Unread} message */
+  sendAgain(message) {
+    this.#approved.add(message.id);
+    this.#handOver([message]);
+  }
+
+  /** @param {Unread} message */
+  async remove({ id, interaction }) {
+    await this.#api.json(`${this.#path(interaction)}/${id}`, undefined, "DELETE");
     this.read(id);
+  }
+
+  /** Deletes a message that the outbox had taken over; if that fails, it is sent again, which is harmless. @param {Unread} message */
+  async drop(message) {
+    this.#dropped.add(message.id);
+    await this.remove(message).catch(() => this.#dropped.delete(message.id));
   }
 
   /** Removes a message that was read or deleted. @param {string} id */
@@ -68,49 +70,57 @@ export class Queue {
 
   /**
    * Handles the end of an answer; returns whether messages are left. After a stop they return to the composer, after a
-   * failure they are unsent.
+   * failure they are sent again.
    * @param {{stopped: boolean, failed: boolean}} how
    */
   ended({ stopped, failed }) {
     const left = this.messages.filter(({ state }) => state !== "unsent");
     if (stopped) for (const message of left) this.#returnText(message);
-    else if (failed) for (const { id, state } of left) if (state !== "sending") this.#change(id, { state: "unsent" });
+    else if (failed) this.#handOver(left);
     return left.length > 0;
   }
 
-  /** Takes over the messages that the server has. @param {UnreadMessage[]} unread @param {readonly Item[]} items */
-  load(unread, items) {
-    const lost = this.messages.filter(({ id, state }) => state === "sending" && !this.#sending.has(id));
-    const messages = items.filter(({ type }) => type === "user_message");
-    const held = [...unread.map(({ parts }) => contentFrom(parts)), ...messages.map(({ content }) => content)].map(sentOf);
-    const sending = this.messages.filter((one) => one.state === "sending" && !lost.includes(one));
-    this.#set([...unread.map(shown), ...sending]);
-    for (const message of lost) if (!held.includes(sentOf(contentOf(message.text)))) this.#owner.returned(message.text);
+  /** Takes over the messages that the server has. @param {UnreadMessage[]} unread */
+  load(unread) {
+    const messages = unread.map(shown).filter(({ id }) => !this.#dropped.has(id));
+    const sentAgain = messages.filter(({ id, state, at }) => state === "unsent" && (this.#approved.has(id) || !isOld(at)));
+    this.#conversation.outbox.adopt(sentAgain);
+    this.#set(messages.filter((message) => !sentAgain.includes(message)));
   }
 
-  /**
-   * Sends a message to the running interaction or the next one; null without one.
-   * @param {string} text @param {string} threadId
-   */
-  async #send(text, threadId) {
-    const body = { text: partsOf(text), mode: "follow_up" };
-    let interaction = await this.#owner.interaction();
+  /** Sends a message to the running interaction or the next one; null without one. @param {Outgoing} outgoing */
+  async #send(outgoing) {
+    const body = { text: partsOf(outgoing.message.content), mode: "follow_up" };
+    let interaction = outgoing.message.run ?? (await this.#conversation.answeringRun());
     while (interaction) {
+      await this.#storeRun(outgoing, interaction);
       try {
-        const { input_id: id } = await this.#api.json(messagesPath(threadId, interaction), body);
+        const { input_id: id } = await this.#api.json(this.#path(interaction), body, "POST", outgoing.key);
         return { id: String(id), interaction };
       } catch (error) {
-        if (!(error instanceof HttpError && error.status === ENDED)) throw error;
-        interaction = await this.#owner.interaction(interaction);
+        if (!(error instanceof HttpError && ENDED.includes(error.status))) throw error;
+        interaction = await this.#conversation.answeringRun(interaction);
       }
     }
+    await this.#storeRun(outgoing, undefined);
     return null;
+  }
+
+  /** Stores to which run a message is sent. @param {Outgoing} outgoing @param {string | undefined} run */
+  #storeRun(outgoing, run) {
+    outgoing.message = { ...outgoing.message, run };
+    return this.#conversation.outbox.save(outgoing);
+  }
+
+  /** @param {string} interaction */
+  #path(interaction) {
+    return `${interactionPath(String(this.#conversation.id), interaction)}/messages`;
   }
 
   /** @param {Unread} message */
   #returnText(message) {
     this.#set(this.messages.filter((one) => one !== message));
-    this.#owner.returned(message.text);
+    this.#conversation.giveBack(message.text);
   }
 
   /** @param {string} id @param {Partial<Unread>} change */
@@ -118,20 +128,25 @@ export class Queue {
     this.#set(this.messages.map((one) => (one.id === id ? { ...one, ...change } : one)));
   }
 
-  /** @param {Unread[]} messages */
+  /** Lets the outbox send messages again. @param {readonly Unread[]} messages */
+  #handOver(messages) {
+    const { outbox } = this.#conversation;
+    outbox.adopt([...outbox.unread, ...messages]);
+    this.#set(this.messages.filter((message) => !messages.includes(message)));
+  }
+
+  /** @param {readonly Unread[]} messages */
   #set(messages) {
     this.messages = messages;
-    this.#owner.changed();
+    this.#conversation.queueChanged();
   }
 }
 
-/** @param {string} threadId @param {string | undefined} interaction */
-const messagesPath = (threadId, interaction = "") => `${interactionPath(threadId, interaction)}/messages`;
-
 /** @param {UnreadMessage} message @returns {Unread} */
-const shown = ({ input_id: id, interaction_id: interaction, parts, mode, is_queued: queued }) => ({
+const shown = ({ input_id: id, interaction_id: interaction, parts, mode, is_queued: queued, created_at: at }) => ({
   id,
   interaction,
   text: textOf({ content: contentFrom(parts) }),
+  at: Date.parse(at),
   state: !queued ? "unsent" : mode === "steer" ? "next" : "queued",
 });

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import {Content, Item, ThreadEvent, Update, Widget} from "./types" */
+/** @import {Content, Item, ThreadEvent, Update} from "./types" */
 
 /**
  * Returns the items after an event. Items are not changed in place; other events change nothing.
@@ -36,28 +36,11 @@ function update(item, change) {
       return withPart(item, change.content_index, () => change.content);
     case "assistant_message.content_part.text_delta":
       return withPart(item, change.content_index, (part) => ({ ...part, text: part.text + change.delta }));
-    case "assistant_message.content_part.annotation_added":
-      return withPart(item, change.content_index, (part) => ({
-        ...part,
-        annotations: at(part.annotations ?? [], change.annotation_index, change.annotation),
-      }));
-    case "widget.root.updated":
-      return { ...item, widget: change.widget };
-    case "widget.component.updated":
-      return withComponent(item, change.component_id, () => change.component);
-    case "widget.streaming_text.value_delta":
-      return withComponent(item, change.component_id, (component) => ({
-        ...component,
-        value: `${component.value ?? ""}${change.delta}`,
-        streaming: !change.done,
-      }));
     case "workflow.task.added":
     case "workflow.task.updated": {
       const workflow = item.workflow ?? { type: "custom", tasks: [] };
       return { ...item, workflow: { ...workflow, tasks: at(workflow.tasks, change.task_index, change.task) } };
     }
-    case "generated_image.updated":
-      return { ...item, image: change.image };
     default:
       return item; // an unknown update
   }
@@ -67,22 +50,6 @@ function update(item, change) {
 function withPart(item, index, change) {
   const content = item.content ?? [];
   return { ...item, content: at(content, index, change(content[index] ?? { type: "output_text", text: "" })) };
-}
-
-/** @param {Item} item @param {string} id @param {(component: Widget) => Widget} change @returns {Item} */
-function withComponent(item, id, change) {
-  return item.widget ? { ...item, widget: inTree(item.widget, id, change) } : item;
-}
-
-/** @param {Widget} node @param {string} id @param {(component: Widget) => Widget} change @returns {Widget} */
-function inTree(node, id, change) {
-  if (node.id === id) return change(node);
-  const { children } = node;
-  if (!children) return node;
-  return {
-    ...node,
-    children: Array.isArray(children) ? children.map((child) => inTree(child, id, change)) : inTree(children, id, change),
-  };
 }
 
 /** @template T @param {readonly T[]} list @param {number} index @param {T} value @returns {T[]} */

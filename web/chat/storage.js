@@ -26,6 +26,11 @@ class Storage {
     this.#attempt((all) => (value ? all.setItem(key, value) : all.removeItem(key)));
   }
 
+  /** Returns the stored keys with this prefix. @param {string} prefix */
+  keys(prefix) {
+    return this.#attempt((all) => Object.keys(all).filter((key) => key.startsWith(prefix))) ?? [];
+  }
+
   /** Removes all keys with this prefix. @param {string} prefix */
   clear(prefix) {
     this.#memory.clear();
@@ -46,21 +51,3 @@ export const storage = new Storage();
 
 /** Values that are stored as long as the tab is open. */
 export const visit = new Storage(() => sessionStorage);
-
-/** @param {string | null} threadId */
-const key = (threadId) => `todo.draft.${threadId ?? "new"}`;
-
-/** The draft of each conversation; null is a new conversation. */
-export const drafts = {
-  /** @param {string | null} threadId */
-  get: (threadId) => storage.get(key(threadId)) ?? "",
-
-  /** @param {string | null} threadId @param {string} text */
-  set: (threadId, text) => storage.set(key(threadId), text),
-
-  /** Puts a text before the draft. @param {string | null} threadId @param {string} text */
-  giveBack(threadId, text) {
-    const written = drafts.get(threadId);
-    drafts.set(threadId, written ? `${text}\n\n${written}` : text);
-  },
-};

@@ -6,7 +6,7 @@ const LOCK = "todo.answering.";
  * a closed tab frees its conversation; without locks (plain http) tabs only send messages.
  */
 export class Tabs {
-  /** Conversations with a running answer in another tab. @type {Set<string>} */
+  /** Conversations with a running answer in another tab; a new one, without an id, is never among them. @type {Set<string | null>} */
   answering = new Set();
   /** Callbacks that end the answers of this tab. @type {Map<string, () => void>} */
   #answeringHere = new Map();

@@ -59,9 +59,9 @@ export function contentOf(text) {
     );
 }
 
-/** Converts a text to the parts of the run API. @param {string} text @returns {Part[]} */
-export const partsOf = (text) =>
-  contentOf(text).map(({ id, text: part }) => (id ? { type: "task", task_id: Number(id) } : { type: "text", text: part }));
+/** Converts ChatKit's content to the parts of the run API. @param {Content[]} content @returns {Part[]} */
+export const partsOf = (content) =>
+  content.map(({ id, text }) => (id ? { type: "task", task_id: Number(id) } : { type: "text", text }));
 
 /** Converts parts of the run API to ChatKit's content. @param {Part[]} parts @returns {Content[]} */
 export const contentFrom = (parts) =>
@@ -83,6 +83,3 @@ export function textOf({ content = [] }) {
   });
   return all;
 }
-
-/** Returns a text that identifies a message although titles of its tasks may change. @param {Content[]} [content] */
-export const sentOf = (content = []) => content.map(({ type, id, text }) => (type === "input_tag" ? `@${id}` : text)).join("");

@@ -1,14 +1,21 @@
 // @ts-check
+import { openedModule } from "../http.js";
 import { TEXTS } from "../texts.js";
 import { codeToCopy } from "./code.js";
-import { drafts, storage } from "./storage.js";
+import { loadLog } from "./load-log.js";
+import { storage } from "./storage.js";
 import { lengthOf, MAX_TAGS, textOf, nameTask } from "./tags.js";
+/** @import {Conversation} from "./conversation.js" */
+/** @import {More} from "./outgoing.js" */
 /** @import {Chat} from "./chat.js" */
 /** @import {TodoChat} from "./element.js" */
 /** @import {Files} from "./files.js" */
 /** @import {Scroll} from "./scroll.js" */
 /** @import {TagMenu} from "./tag-menu.js" */
 /** @import {Action, Item, Retry, Thread, Unread} from "./types" */
+
+const loadFiles = openedModule(() => import("./files.js"));
+const loadHistoryViews = openedModule(() => import("./history-view.js"));
 
 const PRECISE = matchMedia("(pointer: fine)"); // where focus opens no on-screen keyboard
 const COPIED = 1500; // ms
@@ -21,12 +28,8 @@ export class Ui {
   renaming = null;
   /** The message that is being edited. @type {string | null} */
   editing = null;
-  /** Unsent edits of messages, by their ids. @type {Map<string, string>} */
-  edits = new Map();
   /** The conversation that the dialog asks to delete. @type {Thread | null} */
   deleting = null;
-  /** The item that was just copied. @type {string | null} */
-  copied = null;
   /** Lists that show all rows. @type {Set<string>} */
   expanded = new Set();
   /** @type {Scroll | null} */
@@ -46,7 +49,7 @@ export class Ui {
   constructor(element, chat) {
     this.#element = element;
     this.chat = chat;
-    this.messageChars = element.messageChars;
+    this.messageChars = element.options.messageChars;
     /** Whether a text was too long to be added to the draft. */
     this.refused = false;
     this.historyOpen = storage.get("todo.history") === "open" && !element.narrow;
@@ -61,8 +64,12 @@ export class Ui {
     return this.chat.conversation;
   }
 
+  get drafts() {
+    return this.chat.drafts;
+  }
+
   get draft() {
-    return drafts.get(this.conversation.id);
+    return this.drafts.get(this.conversation.id);
   }
 
   /** Whether the list of conversations covers everything else. */
@@ -72,20 +79,28 @@ export class Ui {
 
   /** Whether a message could be sent now. */
   get ready() {
-    const { id, streaming, waiting, loading, items } = this.conversation;
-    if (streaming || waiting || (loading && items.length === 0)) return false;
-    return this.chat.connection.state !== "lost" && !(id && this.chat.tabs.answering.has(id));
+    const { streaming, waiting } = this.conversation;
+    return !streaming && !waiting && this.chat.connection.state !== "lost" && !this.#isLocked;
   }
 
-  /** Whether the draft could be sent now. */
+  /** Whether a message is accepted now, which may be sent later. */
+  get accepts() {
+    return this.conversation.streaming || this.chat.connection.state === "lost" || !this.#isLocked;
+  }
+
+  /** Whether the conversation is being loaded for the first time, or answered in another tab. */
+  get #isLocked() {
+    return this.conversation.isUnknown || this.chat.tabs.answering.has(this.conversation.id);
+  }
+
+  /** Whether the draft can be sent. */
   get sendable() {
-    return this.ready && this.#hasContent;
+    return this.accepts && this.#hasContent;
   }
 
-  /** Whether the draft could wait for the running answer. */
+  /** Whether the draft would wait for the running answer. */
   get queueable() {
-    const { id, streaming, waiting } = this.conversation;
-    return streaming && !waiting && id !== null && this.chat.connection.state !== "lost" && this.#hasContent;
+    return this.conversation.streaming && this.sendable;
   }
 
   get #hasContent() {
@@ -125,7 +140,7 @@ export class Ui {
 
   /** The largest file in bytes; undefined without agents. */
   get largestFile() {
-    const { agents } = this.#element;
+    const { agents } = this.options;
     return agents?.offered ? agents.fileBytes : undefined;
   }
 
@@ -144,11 +159,28 @@ export class Ui {
 
   /** Uploads files into the conversation. @param {File[]} files */
   async attach(files) {
-    const module = await import("./files.js").catch(() => null);
-    if (!module || !this.largestFile) return;
-    this.files ??= new module.Files(this);
+    const loaded = await this.#loadFiles();
+    if (!loaded || !this.largestFile) return;
     this.focusComposer();
-    await this.files.add(files, this.largestFile);
+    await loaded.add(files, this.largestFile);
+  }
+
+  async #loadFiles() {
+    const module = this.files ? null : await loadFiles();
+    if (module) this.files ??= new module.Files(this);
+    return this.files;
+  }
+
+  /** Shows what was attached to the unsent message before the page was closed. */
+  async #restoreFiles() {
+    if (this.drafts.read("file", this.conversation.id)) await (await this.#loadFiles())?.restore();
+  }
+
+  /** Reads again what is not saved. */
+  restore() {
+    this.renaming ??= this.drafts.all("rename").at(-1)?.[0] ?? null;
+    this.editing ??= this.drafts.all("edit-message").findLast(([, { open }]) => open)?.[0] ?? null;
+    void this.#restoreFiles();
   }
 
   /** Reports an error to the page. @param {Error} error */
@@ -158,7 +190,8 @@ export class Ui {
 
   /** @param {string} text */
   write(text) {
-    drafts.set(this.conversation.id, text);
+    this.drafts.set(this.conversation.id, text);
+    void loadLog(); // loads early what draws the answer
     this.#element.draw();
   }
 
@@ -179,28 +212,27 @@ export class Ui {
   }
 
   async send() {
-    const { queueable } = this;
-    if (!this.sendable && !queueable) return;
+    if (!this.sendable) return;
     const text = this.#message;
     if (this.selected.length > 0) this.unselect();
     this.menu?.close();
-    drafts.set(this.conversation.id, "");
+    this.drafts.set(this.conversation.id, "");
     this.focusComposer();
-    if (!queueable) return this.deliver(text);
-    this.#followEnd();
-    await this.chat.queue(text);
+    await this.deliver(text);
   }
 
-  /** @param {string} text @param {string} [unsent] the message of the queue that it is @param {object} [metadata] of one that begins a conversation */
-  async deliver(text, unsent, metadata) {
-    if (!this.ready) return;
-    this.#followEnd();
-    await this.chat.send(text, unsent, metadata);
+  /** @param {string} text @param {More} [more] */
+  async deliver(text, more) {
+    if (!this.accepts) return;
+    this.scroll?.follow();
+    await this.chat.send(text, more);
+    this.#forgetReasons(); // a message rejects what was asked before
   }
 
   /** @param {Unread} message */
-  sendAgain({ id, text }) {
-    return this.deliver(text, id);
+  sendAgain(message) {
+    this.scroll?.follow();
+    return this.chat.sendUnread(message);
   }
 
   /** @param {Retry} retry */
@@ -221,8 +253,17 @@ export class Ui {
   /** Decides an approval card. @param {Action} action @param {Item} item */
   async decide(action, { id }) {
     if (!this.ready) return;
-    this.#followEnd();
+    this.scroll?.follow();
     await this.chat.decide(action, id);
+    this.#forgetReasons();
+  }
+
+  /** Forgets the reasons in cards that ask no more. */
+  #forgetReasons() {
+    for (const [field] of this.drafts.all("reason")) {
+      const card = this.conversation.items.find(({ id }) => field.startsWith(`${id}/`));
+      if (card && !card.widget?.confirm) this.drafts.write("reason", field, "");
+    }
   }
 
   /** @param {Item} item */
@@ -238,52 +279,58 @@ export class Ui {
     this.redraw();
   }
 
-  /** @param {Item} item @param {string} text */
-  async copy({ id }, text) {
-    if (!(await this.#toClipboard(text))) return;
-    this.#copied(id);
-    setTimeout(() => this.copied === id && this.#copied(null), COPIED);
-  }
-
   /** @param {Event} event anywhere in the log */
-  async onLogClick(event) {
+  onLogClick(event) {
     if (/** @type {Element} */ (event.target).closest("summary")) this.unfold();
     const code = codeToCopy(event);
-    if (!code || !(await this.#toClipboard(code.code))) return;
-    code.button.toggleAttribute("data-copied", true);
-    setTimeout(() => code.button.toggleAttribute("data-copied", false), COPIED);
+    if (code) void this.copy(code.button, code.code);
   }
 
-  /** @param {string} text */
-  async #toClipboard(text) {
+  /** Copies a text, and says so in the clicked button. @param {Element} button @param {string} text */
+  async copy(button, text) {
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      this.chat.fail(TEXTS.talk.notCopied);
-      return false;
+      return this.chat.fail(TEXTS.talk.notCopied);
     }
     this.#element.announce(TEXTS.copied);
-    return true;
+    button.toggleAttribute("data-copied", true);
+    setTimeout(() => button.toggleAttribute("data-copied", false), COPIED);
+  }
+
+  /** Opens the first conversation. @param {string | null} id @param {boolean} focus whether its field gets the focus */
+  begin(id, focus) {
+    const { activeElement } = document;
+    const isFree = !activeElement || activeElement === document.body; // the user may have begun in the list
+    return this.#open(this.chat.begin(id), focus && isFree);
   }
 
   /** @param {string | null} id */
   async open(id) {
-    this.#followEnd();
     if (this.covered) this.showHistory(false);
-    const opened = this.chat.open(id);
-    this.#element.draw();
-    if (PRECISE.matches) this.focusComposer();
-    await opened;
+    const writesElsewhere = this.#isWriting && !this.#element.contains(document.activeElement);
+    await this.#open(this.chat.open(id), !writesElsewhere);
   }
 
-  /** @param {string | null} id */
-  #copied(id) {
-    this.copied = id;
+  /** Shows a conversation that has begun and whose messages are not sent. @param {Conversation} conversation */
+  async show(conversation) {
+    if (this.covered) this.showHistory(false);
+    this.chat.show(conversation);
+    await this.#open(Promise.resolve(), true);
+  }
+
+  /** @param {Promise<void>} opened @param {boolean} focus whether the message field gets the focus */
+  async #open(opened, focus) {
+    this.scroll?.follow();
     this.#element.draw();
+    if (focus && PRECISE.matches) this.focusComposer();
+    this.restore();
+    await opened;
+    this.#forgetReasons();
   }
 
   async #loadHistoryViews() {
-    this.historyViews ??= await import("./history-view.js").catch(() => null);
+    this.historyViews = await loadHistoryViews();
     return this.historyViews !== null;
   }
 
@@ -309,6 +356,7 @@ export class Ui {
 
   /** @param {Thread} thread */
   startRename(thread) {
+    if (this.renaming) this.drafts.write("rename", this.renaming, "");
     this.renaming = thread.id;
     this.#element.draw();
     /** @type {HTMLInputElement | null} */ (this.#element.querySelector("nav form input"))?.select();
@@ -317,7 +365,9 @@ export class Ui {
   /** @param {Thread} thread @param {string} title empty or the old one: leave it as it is */
   rename(thread, title) {
     if (this.renaming !== thread.id) return;
-    if (title && title !== thread.title) void this.chat.rename(thread, title);
+    const forget = () => this.drafts.write("rename", thread.id, "");
+    if (title && title !== thread.title) void this.chat.rename(thread, title).then((done) => done && forget());
+    else forget();
     const left = this.#element.querySelector("nav form")?.contains(document.activeElement);
     this.renaming = null;
     this.#element.draw();
@@ -332,8 +382,11 @@ export class Ui {
   }
 
   /** @param {Item} item */
-  startEdit({ id }) {
+  startEdit(item) {
+    const { id } = item;
+    if (this.editing) this.#closeEdit(this.editing);
     this.editing = id;
+    this.writeEdit(item, this.editOf(item) ?? textOf(item));
     this.scroll?.hold();
     this.#element.draw();
     this.#focus(".editing textarea");
@@ -342,17 +395,34 @@ export class Ui {
   /** Ends editing without saving. @param {Item} item @param {boolean} [keep] keeps the unsaved text for the next time */
   endEdit({ id }, keep = false) {
     this.editing = null;
-    if (!keep) this.edits.delete(id);
+    if (keep) this.#closeEdit(id);
+    else this.drafts.write("edit-message", id, undefined);
     this.#element.draw();
-    this.#focus(`[data-of="${id}"] [data-edits]`);
+    this.#focus(`[data-of="${id}"] [data-part=edit]`);
+  }
+
+  /** Keeps the text of an edit, whose form is closed. @param {string} id */
+  #closeEdit(id) {
+    const edit = this.drafts.read("edit-message", id);
+    if (edit) this.drafts.write("edit-message", id, { ...edit, open: false });
+  }
+
+  /** Returns the text of a message as far as it is edited. @param {Item} item @returns {string | undefined} */
+  editOf({ id }) {
+    return this.drafts.read("edit-message", id)?.text;
+  }
+
+  /** @param {Item} item @param {string} text */
+  writeEdit(item, text) {
+    this.drafts.write("edit-message", item.id, text === textOf(item) ? undefined : { text, open: true });
   }
 
   /** @param {Item} item @param {string} text */
   async saveEdit(item, text) {
     if (!text || !this.ready) return;
     this.editing = null;
-    this.edits.delete(item.id);
-    this.#followEnd();
+    this.drafts.write("edit-message", item.id, undefined);
+    this.scroll?.follow();
     const edited = this.chat.edit(item, text);
     this.#element.draw();
     this.focusComposer();
@@ -370,8 +440,8 @@ export class Ui {
     const shown = this.conversation.items[place];
     if (!shown?.versions) return;
     this.#element.announce(TEXTS.versions.number(shown.versions.number, shown.versions.count));
-    const arrows = `[data-of="${shown.id}"] [data-side]:enabled`;
-    this.#focus(`${arrows}[data-side="${side}"]`) || this.#focus(arrows);
+    const arrows = `[data-of="${shown.id}"] .versions :enabled`;
+    this.#focus(`${arrows}[data-part="${side}"]`) || this.#focus(arrows);
   }
 
   focusComposer() {
@@ -387,15 +457,18 @@ export class Ui {
     else (PRECISE.matches && this.#focus(".composer textarea")) || this.#focus(".log");
   }
 
-  /** Closes what is open, one thing at a time. */
-  escape() {
-    if (this.#element.querySelector("dialog[open]")) return;
-    if (this.conversation.streaming && !this.covered) this.conversation.stop();
-    else if (this.historyOpen) this.showHistory(false);
+  /** Whether the user is writing in a text field. */
+  get #isWriting() {
+    const focused = /** @type {HTMLInputElement | null} */ (document.activeElement);
+    return Boolean(focused?.matches("textarea, input:not([type=checkbox])") && focused.value);
   }
 
-  #followEnd() {
-    this.scroll?.follow();
+  /** Closes what is open, one thing at a time. While the user writes, it stops no answer. */
+  escape() {
+    if (this.#element.querySelector("dialog[open]")) return;
+    if (this.conversation.streaming && this.#isWriting) return;
+    if (this.conversation.streaming && !this.covered) this.conversation.stop();
+    else if (this.historyOpen) this.showHistory(false);
   }
 
   /** @param {string} selector */

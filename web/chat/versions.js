@@ -1,61 +1,32 @@
 // @ts-check
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
-import { icon } from "../icons.js";
+import { iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { textOf } from "./tags.js";
-/** @import {Icon} from "../icons.js" */
 /** @import {Item} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 /** Renders the versions of a message and its edit button. @param {Item} item @param {Ui} ui */
 export function versionsView(item, ui) {
-  const { conversation, options } = ui;
-  const editable = options.threadItemActions?.retry;
-  if (!editable && !item.versions) return nothing;
-  const busy = conversation.streaming || !item.thread_id; // not stored yet
+  const busy = ui.conversation.streaming || !item.thread_id; // not stored yet
   return html`
     <div class="controls asked ${busy ? "busy" : ""}" data-of=${item.id}>
-      ${item.versions ? pager(item, ui) : nothing}
-      ${editable ? editButton(item, ui) : nothing}
+      ${pager(item, ui)}
+      ${iconButton("rename", TEXTS.versions.begin, () => ui.startEdit(item), { part: "edit" })}
     </div>
   `;
 }
 
 /** @param {Item} item @param {Ui} ui */
-const editButton = (item, ui) => html`
-  <button
-    type="button"
-    class="icon-button"
-    data-edits
-    aria-label=${TEXTS.versions.begin}
-    title=${TEXTS.versions.begin}
-    @click=${() => ui.startEdit(item)}
-  >
-    ${icon("rename")}
-  </button>
-`;
-
-/** @param {Item} item @param {Ui} ui */
-function pager({ versions, ...item }, ui) {
+function pager(item, ui) {
+  const { versions } = item;
   if (!versions) return nothing;
-  const { number, count } = versions;
-  /** @param {"previous" | "next"} side @param {Icon} drawn @param {string} label */
-  const arrow = (side, drawn, label) => html`
-    <button
-      type="button"
-      class="icon-button"
-      data-side=${side}
-      aria-label=${label}
-      title=${label}
-      ?disabled=${!versions[side]}
-      @click=${() => ui.showVersion({ ...item, versions }, side)}
-    >
-      ${icon(drawn)}
-    </button>
-  `;
+  const { number, count, previous, next } = versions;
   return html`
     <span class="versions" role="group" aria-label=${TEXTS.versions.title}>
-      ${arrow("previous", "left", TEXTS.versions.previous)}<span translate="no">${TEXTS.versions.place(number, count)}</span>${arrow("next", "right", TEXTS.versions.next)}
+      ${iconButton("left", TEXTS.versions.previous, () => ui.showVersion(item, "previous"), { part: "previous", disabled: !previous })}<span translate="no"
+        >${TEXTS.versions.place(number, count)}</span
+      >${iconButton("right", TEXTS.versions.next, () => ui.showVersion(item, "next"), { part: "next", disabled: !next })}
     </span>
   `;
 }
@@ -90,8 +61,8 @@ export const editForm = (item, ui) => html`
       aria-label=${TEXTS.versions.field}
       required
       maxlength=${ui.messageChars}
-      .defaultValue=${ui.edits.get(item.id) ?? textOf(item)}
-      @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => ui.edits.set(item.id, target.value)}
+      .defaultValue=${ui.editOf(item) ?? textOf(item)}
+      @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => ui.writeEdit(item, target.value)}
     ></textarea>
     <div class="row">
       <button type="button" class="button" @click=${() => ui.endEdit(item)}>${TEXTS.cancel}</button>

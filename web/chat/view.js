@@ -3,8 +3,9 @@ import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { composerView } from "./composer.js";
 import { chatKitIcon, icon, iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
+import { loadLog } from "./load-log.js";
 import { directionOf, plain } from "./plain.js";
-import { SLOW } from "./slow-requests.js";
+import { outgoingView, questionsView, queueView } from "./waiting.js";
 /** @import {Progress} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -16,16 +17,19 @@ let loaded;
 /** @param {Ui} ui */
 function messages(ui) {
   if (loaded) return loaded.messagesView(ui);
-  void import("./log.js").then((module) => ((loaded = module), ui.redraw()), () => {}); // retried with the next drawing
-  return nothing;
+  void loadLog().then((module) => {
+    loaded = module;
+    ui.redraw();
+  });
+  return questionsView(ui.conversation.items);
 }
 
 /** @param {Ui} ui */
 export function chatView(ui) {
-  const { chat, options, historyOpen, covered, scroll } = ui;
+  const { historyOpen, covered, scroll } = ui;
   const touched = { handleEvent: () => scroll?.touched(), passive: true };
   return html`
-    ${options.header?.enabled === false ? nothing : bar(ui)}
+    ${bar(ui)}
     ${historyOpen && ui.historyViews ? ui.historyViews.historyView(ui) : nothing}
     <section class="talk" ?inert=${covered} @dragover=${ui.drag} @dragleave=${ui.drag} @drop=${ui.drag}>
       <div
@@ -40,7 +44,7 @@ export function chatView(ui) {
         @touchmove=${touched}
         @pointerdown=${touched}
         @keydown=${touched}
-        @click=${(/** @type {Event} */ event) => void ui.onLogClick(event)}
+        @click=${(/** @type {Event} */ event) => ui.onLogClick(event)}
       >
         ${log(ui)}
       </div>
@@ -57,24 +61,12 @@ export function chatView(ui) {
 
 /** @param {Ui} ui */
 function bar(ui) {
-  const { conversation, options, historyOpen, covered } = ui;
-  const text = options.header?.title?.text ?? conversation.title;
+  const { historyOpen, covered } = ui;
+  const { title } = ui.conversation;
   return html`
     <div class="bar" ?inert=${covered}>
-      ${options.history?.enabled === false
-        ? nothing
-        : html`<button
-            type="button"
-            class="icon-button"
-            aria-label=${TEXTS.history.title}
-            title=${TEXTS.history.title}
-            aria-expanded=${historyOpen}
-            aria-controls=${historyOpen ? "conversations" : nothing}
-            @click=${() => ui.showHistory(!historyOpen)}
-          >
-            ${icon("list")}
-          </button>`}
-      ${text ? html`<h2 dir="auto" translate="no">${text}</h2>` : html`<span class="spacer"></span>`}
+      ${iconButton("clock", TEXTS.history.title, () => ui.showHistory(!historyOpen), { expanded: historyOpen })}
+      ${title ? html`<h2 dir="auto" translate="no">${title}</h2>` : html`<span class="spacer"></span>`}
       ${iconButton("plus", TEXTS.talk.begin, () => ui.open(null))}
     </div>
   `;
@@ -84,24 +76,27 @@ function bar(ui) {
 function log(ui) {
   const { conversation } = ui;
   const { notice } = ui.chat;
-  const { items, pages, loading } = conversation;
-  const isNew = items.length === 0 && !loading && !conversation.streaming;
+  const { items, pages, loading, sent } = conversation;
+  const { messages: unsent } = conversation.outbox;
+  const isNew = items.length === 0 && !loading && !conversation.streaming && unsent.length === 0;
+  const isUnknown = conversation.id !== null && ui.chat.connection.state === "lost";
   return html`
     ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
     ${pages.hasMore
       ? html`<button type="button" class="text-button older" @click=${() => ui.chat.loadOlder()}>${TEXTS.talk.older}</button>`
       : nothing}
-    ${isNew ? startScreen(ui) : nothing}
+    ${isNew ? (isUnknown ? html`<p class="quiet loading">${TEXTS.talk.shownLater}</p>` : startScreen(ui)) : nothing}
     ${loading && items.length === 0 ? html`<p class="quiet loading">${TEXTS.talk.loading}</p>` : nothing}
     ${items.length === 0 ? nothing : messages(ui)}
-    ${activity(ui)} ${loaded ? loaded.queueView(ui) : nothing} ${errorView(ui)}
+    ${sent ? outgoingView([sent], ui) : nothing} ${activity(ui)} ${queueView(ui)}
+    ${outgoingView(unsent.filter((outgoing) => outgoing !== sent), ui)} ${errorView(ui)}
   `;
 }
 
 /** @param {Ui} ui */
 const startScreen = (ui) => html`
   <div class="start">
-    <p class="greeting">${ui.options.startScreen?.greeting ?? TEXTS.start.greeting}</p>
+    <p class="greeting">${TEXTS.start.greeting}</p>
     <ul>
       ${(ui.options.startScreen?.prompts ?? []).map(({ label, prompt, icon: name }) => {
         const text = typeof prompt === "string" ? prompt : label;
@@ -116,17 +111,16 @@ const startScreen = (ui) => html`
 /** Renders the progress below the last item. @param {Ui} ui */
 function activity(ui) {
   const { chat, conversation } = ui;
-  const { progress, streaming, running, items, error, unanswered, waiting, id } = conversation;
+  const { progress, streaming, running, items, error, unanswered } = conversation;
   const slow = chat.api.slowRequests.waiting > 0 && streaming;
   if (progress && !(slow && progress.done)) return progressView(progress);
-  if (slow) return html`<p class="progress"><span class="spinner"></span>${SLOW}</p>`;
+  if (slow) return html`<p class="progress"><span class="spinner"></span>${TEXTS.talk.slow}</p>`;
   const last = items.at(-1);
   if (streaming && !(last && last.type === "assistant_message" && last.content?.some(({ text }) => text))) {
     return html`<p class="progress waiting" role="img" aria-label=${TEXTS.talk.thinks}><span></span><span></span><span></span></p>`;
   }
-  if (waiting && !streaming) return html`<p class="progress">${TEXTS.talk.looking}</p>`;
   if (!(unanswered || running) || error) return nothing;
-  if (id && chat.tabs.answering.has(id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
+  if (chat.tabs.answering.has(conversation.id)) return html`<p class="progress">${TEXTS.talk.otherTab}</p>`;
   if (!unanswered) return nothing;
   return html`
     <p class="note">
@@ -168,7 +162,7 @@ function errorView(ui) {
 function connectionView({ chat, conversation }) {
   const { state } = chat.connection;
   if (state !== "lost" && chat.api.slowRequests.waiting && !conversation.streaming) {
-    return html`<p class="connection"><span class="spinner"></span>${SLOW}</p>`;
+    return html`<p class="connection"><span class="spinner"></span>${TEXTS.talk.slow}</p>`;
   }
   if (state === "ok") return nothing;
   return html`

@@ -5,8 +5,7 @@ import { actionKey } from "./actions.js";
 import { chatKitIcon } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { directionOf, plain } from "./plain.js";
-import { between } from "../tasks/language/calendar.js";
-import { clockWords, dayWords, fullDay } from "../words.js";
+import { between, clockWords, dayWords, fullDay, removeBidiControls } from "../words.js";
 /** @import {Action, CardAction, Item, Widget} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -18,8 +17,7 @@ import { clockWords, dayWords, fullDay } from "../words.js";
 
 const DATED = /^(due|next)-(\d{4}-\d\d-\d\d)(?:T((?:[01]\d|2[0-3]):[0-5]\d))?$/; // keys, as in backend/cards
 const OPEN = "open_task";
-const COLORED = new Set(["primary", "danger"]); // buttons
-const COLORS = new Set(["secondary", "success", "danger", "warning", "info", "discovery"]);
+const COLORS = new Set(["secondary", "success", "danger", "warning"]);
 
 /** @param {Item} item @param {Ui} ui */
 export function widgetView(item, ui) {
@@ -50,10 +48,10 @@ function askingView(root, context) {
       void ui.decide({ ...button.action, payload: { ...(form && formValues(form)), ...button.action.payload } }, item);
     };
     const label = about?.startsWith(button.label) ? button.label : `${button.label}: ${about}`;
-    return html`<button type="button" class="button ${kind}" aria-label=${label} aria-disabled=${!ui.ready || nothing} @click=${click}>${button.label}</button>`;
+    return html`<button type="button" class="button ${kind}" aria-label=${removeBidiControls(label)} aria-disabled=${!ui.ready || nothing} @click=${click}>${button.label}</button>`;
   };
   return html`
-    <div class="widget card" translate="no" role="group" aria-label=${about ?? TEXTS.card.title}>
+    <div class="widget card" translate="no" role="group" aria-label=${removeBidiControls(about ?? TEXTS.card.title)}>
       <form class="col" autocomplete="off" @submit=${(/** @type {Event} */ event) => event.preventDefault()}>
         ${nodes(childrenOf(root), { ...context, asks: true })}
         <div class="row wrap">
@@ -120,7 +118,7 @@ function node(widget, context) {
     case "Text":
       return html`<span class=${textClass(widget)} dir=${directionOf(text(widget.value))}>${plain(text(widget.value))}</span>`;
     case "Caption":
-      return html`<small class=${textClass(widget)} dir="auto">${plain(labelOf(widget))}</small>`;
+      return html`<small dir="auto">${plain(labelOf(widget))}</small>`;
     case "Badge":
       return html`<span class="badge ${name(widget.variant)} ${color(widget)}" dir="auto">${labelOf(widget)}</span>`;
     case "Icon": {
@@ -136,17 +134,29 @@ function node(widget, context) {
     case "Label":
       return html`<label class="field-label" for=${fieldId(widget.fieldName, context)} dir="auto">${text(widget.value)}</label>`;
     case "Textarea":
-      return html`<textarea id=${fieldId(widget.name, context)} name=${text(widget.name)} rows=${Number(widget.rows) || 3} dir="auto"></textarea>`;
-    default: {
-      const words = readable(widget);
-      return words ? html`<span dir=${directionOf(words)}>${plain(words)}</span>` : nothing;
-    }
+      return textarea(widget, context);
+    default:
+      return nothing;
   }
 }
 
 /** @param {Widget} widget @param {"row" | "col"} direction @param {Context} context */
 const flex = (widget, direction, context) =>
   html`<div class="${direction} align-${name(widget.align)} ${widget.wrap === "wrap" ? "wrap" : ""}">${nodes(childrenOf(widget), context)}</div>`;
+
+/** @param {Widget} widget @param {Context} context */
+function textarea(widget, context) {
+  const id = fieldId(widget.name, context);
+  const { ui } = context;
+  return html`<textarea
+    id=${id}
+    name=${text(widget.name)}
+    rows=${Number(widget.rows) || 3}
+    dir="auto"
+    .defaultValue=${ui.drafts.read("reason", id) ?? ""}
+    @input=${(/** @type {{target: HTMLTextAreaElement}} */ { target }) => ui.drafts.write("reason", id, target.value)}
+  ></textarea>`;
+}
 
 /** @param {Widget} widget @param {Context} context */
 function checkbox(widget, context) {
@@ -160,7 +170,7 @@ function checkbox(widget, context) {
   const box = html`<input
     type="checkbox"
     name=${text(widget.name)}
-    aria-label=${label || row[0] || TEXTS.card.done}
+    aria-label=${removeBidiControls(label || row[0] || TEXTS.card.done)}
     .checked=${checked}
     aria-disabled=${locked}
     @click=${(/** @type {Event} */ event) => locked && event.preventDefault()}
@@ -180,19 +190,15 @@ function button(widget, context) {
   const action = /** @type {Action | undefined} */ (widget.onClickAction);
   if (action?.type === OPEN) return nothing; // its title has that action
   const label = text(widget.label);
-  const kind = widget.variant === "ghost" ? "text-button" : "button";
-  const name = label || (action?.type ?? "").replaceAll("_", " ").replace(/^./, (first) => first.toUpperCase());
   return html`
     <button
       type="button"
-      class="${label ? kind : "icon-button"} ${COLORED.has(text(widget.color)) ? widget.color : ""}"
-      aria-label=${context.about ? `${name}: ${context.about}` : label ? nothing : name}
-      title=${label ? nothing : name}
+      class="text-button"
+      aria-label=${context.about ? removeBidiControls(`${label}: ${context.about}`) : nothing}
       aria-disabled=${isRunning(action, context) || nothing}
-      ?disabled=${Boolean(widget.disabled)}
       @click=${() => action && act(action, context)}
     >
-      ${chatKitIcon(text(widget.iconStart)) ?? nothing}${label}
+      ${label}
     </button>
   `;
 }
@@ -236,15 +242,8 @@ function openingIn(widget) {
   return action?.type === OPEN ? action : childrenOf(widget).map(openingIn).find(Boolean);
 }
 
-/** Renders the texts of an unknown component. @param {Widget} widget @returns {string} */
-function readable(widget) {
-  const own = ["value", "label", "alt", "title"].map((property) => text(widget[property]));
-  return [...own, ...childrenOf(widget).map(readable)].filter(Boolean).join(" ");
-}
-
 /** @param {Widget} widget */
-const textClass = (widget) =>
-  [color(widget), `weight-${name(widget.weight)}`, `size-${name(widget.size)}`, widget.lineThrough ? "through" : ""].join(" ");
+const textClass = (widget) => [color(widget), `weight-${name(widget.weight)}`, `size-${name(widget.size)}`].join(" ");
 
 /** @param {Widget} widget */
 const color = (widget) => (COLORS.has(text(widget.color)) ? `color-${widget.color}` : "");

@@ -102,7 +102,7 @@ function commandView([, , code, ended], number, item, ui) {
     const { open } = /** @type {HTMLDetailsElement} */ (target);
     if (!open || (details && !output?.problem)) return;
     unfolded.set(key, "loading");
-    const path = `/chats/${item.thread_id}/work/${item.id}/${number}`; // safe ids of the server
+    const path = `chats/${item.thread_id}/work/${item.id}/${number}`; // safe ids of the server
     unfolded.set(key, await ui.chat.api.json(path).catch(({ message }) => ({ problem: message })));
     ui.unfold();
   };

@@ -1,28 +1,31 @@
 // @ts-check
-import { addRequest as creating, changeRequest, deleteRequest, undoRequest } from "./data/api.js";
-import { plusDays } from "./language/calendar.js";
-import { dayWords } from "../words.js";
-import { dueInGrammar } from "./language/phrases.js";
+import { addRequest as creating, changeRequest, deleteRequest, moveOverdueRequest } from "./data/api.js";
+import { dayWords, dueInGrammar, plusDays } from "../words.js";
+import { labelsOf } from "./fields.js";
 import { LIST } from "../texts.js";
 /** @import {HttpError} from "../chat/protocol.js" */
-/** @import {NewTask} from "./draft.js" */
-/** @import {TaskChange, Outcome} from "./data/pending.js" */
+/** @import {Outcome, StoredChange, TaskChange} from "./data/pending.js" */
+/** @import {StoredEdit} from "./editing.js" */
 /** @import {Fields, Task, When} from "./types" */
+/** @import {Reverted} from "./undo.js" */
 /** @import {Ui} from "./ui.js" */
 
 const AT_ONCE = 100; // tasks of one request
 const LINGER = 1200; // ms that a completed task stays in place
 const TOAST = 8000; // ms
 
-/** The button of a notice. @typedef {{text: string, act: () => unknown}} Way */
+/** The button of a notice. @typedef {{text: string, act: () => unknown, command?: "undo" | "redo"}} Way */
+/** The fields that are shown until a change is saved. @typedef {Partial<Task> | ((task: Task) => Partial<Task>)} Shown */
 /** A message about a change or an error. `back` undoes it; with `stays` it is shown until the next notice. @typedef {{text: string, danger: boolean, back?: Way, show?: number | null, stays?: boolean}} Notice */
 
 /** The changes that a user can make. Each is shown at once, can be undone, and shows the error if it is rejected. */
 export class TaskActions {
   /** @type {Notice | null} */
   notice = null;
-  /** Resolves when the last change is reported. @type {Promise<unknown>} */
-  #latest = Promise.resolve();
+  /** Tasks that the user ticks, moves or deletes: the focus may go on to their neighbours. @type {Set<number>} */
+  leaving = new Set();
+  /** The order of the newest change that was withdrawn: what became of older ones does not replace its notice. */
+  #withdrawn = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #toast;
   #ui;
@@ -41,12 +44,26 @@ export class TaskActions {
     await this.#change(tasks, { status }, { status, completed }, summary);
   }
 
-  /** @param {Task[]} tasks @param {Pick<When, "day" | "time"> | null} when null: no date */
+  /** @param {Task[]} tasks @param {When | null} when null: no date */
   async move(tasks, when) {
     const due = dueInGrammar(when?.day ?? null, when?.time);
     const as = when ? { due: when.day, ...(when.time && { time: when.time }) } : { due: null, time: null };
     const summary = when ? LIST.was.moved(dayWords(when.day, this.#ui.today)) : LIST.was.undated;
     await this.#change(tasks, { due }, as, summary);
+  }
+
+  /** @param {Task[]} tasks @param {NonNullable<Task["priority"]> | "none"} priority */
+  async setPriority(tasks, priority) {
+    await this.#change(tasks, { priority }, { priority: priority === "none" ? null : priority }, LIST.was.changed);
+  }
+
+  /** Moves all overdue tasks to today, also those that are not loaded. @param {(Task | null)[]} tasks */
+  async moveOverdue(tasks) {
+    const { today } = this.#ui;
+    const loaded = tasks.filter((task) => task !== null);
+    const as = Object.fromEntries(loaded.map(({ id, due, time }) => [id, { due: today, time: due === today ? null : time }]));
+    const summary = `${LIST.was.moved(dayWords(today, today))}: ${LIST.tasks(tasks.length)}`;
+    await this.#ui.pending.send({ requests: [moveOverdueRequest()], as, summary });
   }
 
   /** Moves tasks a day later or earlier, but not into the past. @param {Task[]} tasks @param {1 | -1} days */
@@ -60,30 +77,69 @@ export class TaskActions {
     await this.#change(open, { due: days > 0 ? "+1d" : "-1d" }, as, to);
   }
 
+  /** Sets the labels of one task, or adds labels to several. @param {Task[]} tasks @param {string} text */
+  async label(tasks, text) {
+    const labels = labelsOf(text);
+    if (tasks.length === 1) return void (await this.#change(tasks, { labels }, { labels }, LIST.was.changed));
+    if (labels.length === 0) return;
+    const as = (/** @type {Task} */ task) => ({ labels: [...new Set([...task.labels, ...labels])].sort() });
+    await this.#change(tasks, { add_labels: labels }, as, LIST.was.changed);
+  }
+
   /** @param {Task[]} tasks */
   async remove(tasks) {
     const requests = splitIds(tasks).map((ids) => deleteRequest(ids));
-    await this.#perform({ requests, ids: ids(tasks), as: { status: "deleted" } }, tasks, LIST.was.deleted);
+    await this.#send(requests, tasks, { status: "deleted" }, LIST.was.deleted, { leaves: true });
   }
 
-  /** @param {Task} task @param {Fields} fields @param {Partial<Task>} as @returns {Promise<string | null>} why it was rejected */
-  async save(task, fields, as) {
-    const { rejected } = await this.#perform({ requests: [changeRequest([task.id], fields)], ids: [task.id], as }, [task], LIST.was.changed);
-    return rejected?.message ?? null;
+  /** Saves what was typed in the editor; restores a task that was deleted elsewhere. @param {StoredEdit} edit @param {Fields} fields @param {Partial<Task>} as @param {boolean} deleted @returns {Promise<boolean>} whether it was saved */
+  async save(edit, fields, as, deleted) {
+    const { task } = edit;
+    const restoring = deleted ? [changeRequest([task.id], { undo: true })] : [];
+    const changing = Object.keys(fields).length > 0 ? [changeRequest([task.id], fields)] : [];
+    const shown = deleted ? { status: /** @type {const} */ ("pending"), ...as } : as;
+    const summary = deleted ? LIST.was.restored : LIST.was.changed;
+    const { rejected } = await this.#send([...restoring, ...changing], [task], shown, summary, { edit });
+    return rejected === null;
   }
 
-  /** @param {NewTask} task */
-  async add(task) {
-    const { draft: adding, pending } = this.#ui;
-    const { rejected, tasks, batches, notUnderstood } = await pending.send({ requests: [{ ...creating(task.fields), key: task.key }] });
-    const doubts = notUnderstood.map((words) => ` ${LIST.notADate(words)}`).join("");
-    if (!rejected) this.#notify(`${LIST.was.added} “${tasks[0]?.title ?? task.text}”${doubts}`, batches, tasks[0]?.id);
-    else if (rejected.status === 401) this.showError(rejected);
-    else this.#showNotice({ text: LIST.notAdded(task.text.trim(), rejected.message), danger: true });
-    adding.removeUnsent(task);
-    if (rejected && !adding.text) adding.write(task.text);
-    else if (rejected) adding.setAside(task.text);
-    this.#ui.changed();
+  /** @param {string} text as it was typed @param {object} fields @param {Task} shown until it is saved */
+  async add(text, fields, shown) {
+    await this.#ui.pending.send({ requests: [creating(fields)], added: shown, text, summary: LIST.was.added });
+  }
+
+  /** Reports what became of a change, also of one that was made before a reload. @param {StoredChange} change @param {Outcome} outcome */
+  settled(change, outcome) {
+    const { rejected, tasks, batches, notUnderstood } = outcome;
+    const { summary, added, text = "" } = change;
+    if (rejected) return this.#rejected(change, rejected);
+    const { reverts, before = {} } = change;
+    if (!reverts) this.#ui.undo.remember({ batches, before });
+    if (change.order < this.#withdrawn) return;
+    if (reverts) return this.#notify(summary, { batches, about: reverts.about, redo: !reverts.redo });
+    if (!added) return this.#notify(`${summary}${describeNext(change, tasks, this.#ui.today)}`, { batches, about: summary });
+    const doubts = notUnderstood.map((words) => LIST.notADate(words)).join(" ");
+    const about = `${summary} “${tasks[0]?.title ?? text}”`;
+    this.#notify(doubts ? `${about}. ${doubts}` : about, { batches, about }, tasks[0]?.id);
+  }
+
+  /** Says that a change is undone before it was sent. @param {StoredChange} change */
+  reportWithdrawn({ order, summary }) {
+    this.#withdrawn = order;
+    this.say(`${LIST.was.undone}: ${summary}`);
+  }
+
+  /** Says why a change was rejected, and gives back what was typed. @param {StoredChange} change @param {HttpError} error */
+  #rejected({ added, text, edit }, error) {
+    if (edit) return this.#ui.editor.editAgain(edit, error.message);
+    if (!added || text === undefined) return this.showError(error);
+    this.#showNotice({ text: LIST.notAdded(text.trim(), error.message), danger: true });
+    this.#ui.draft.giveBack(text);
+  }
+
+  /** Whether the notice offers to bring back a text that the user has just discarded. */
+  get bringsBack() {
+    return Boolean(this.notice?.stays && !this.notice.danger);
   }
 
   /** Undoes the change of the notice. */
@@ -93,52 +149,45 @@ export class TaskActions {
     await back?.act();
   }
 
-  /** @param {string[]} batches */
-  async #revert(batches) {
-    const { rejected } = await this.#ui.pending.send({ requests: [...batches].reverse().map(undoRequest) });
-    if (rejected) this.showError(rejected);
-    else this.#notify(LIST.was.undone, []);
-  }
-
-  /** Undoes the last change, also one without a response yet. */
-  async undoLast() {
-    await this.#latest;
-    await this.undo();
-  }
-
   /** Restores deleted tasks. @param {Task[]} tasks */
   async restore(tasks) {
-    const requests = splitIds(tasks).map(([id, ...also]) => changeRequest([id, ...also], { undo: true }));
-    await this.#perform({ requests, ids: ids(tasks), as: { status: "pending" } }, tasks, LIST.was.restored);
+    const requests = splitIds(tasks).map((ids) => changeRequest(ids, { undo: true }));
+    await this.#send(requests, tasks, { status: "pending" }, LIST.was.restored);
   }
 
-  /** @param {Task[]} tasks @param {Fields} fields @param {TaskChange["as"]} as @param {string} summary */
+  /** @param {Task[]} tasks @param {Fields} fields @param {Shown} as @param {string} summary */
   #change(tasks, fields, as, summary) {
     const requests = splitIds(tasks).map((ids) => changeRequest(ids, fields));
-    return this.#perform({ requests, ids: ids(tasks), as }, tasks, summary);
+    return this.#send(requests, tasks, as, summary, { leaves: true });
   }
 
-  /** @param {TaskChange} act @param {Task[]} tasks @param {string} summary @returns {Promise<Outcome>} */
-  #perform(act, tasks, summary) {
-    const outcome = this.#report(act, tasks, summary);
-    this.#latest = outcome;
-    return outcome;
+  /** @param {TaskChange["requests"]} requests @param {Task[]} tasks @param {Shown} as @param {string} what @param {{leaves?: boolean, edit?: StoredEdit}} [more] */
+  #send(requests, tasks, as, what, { leaves = false, edit } = {}) {
+    for (const { id } of leaves ? tasks : []) this.leaving.add(id);
+    const summary = `${what}: ${tasks.length === 1 ? `“${tasks[0].title}”` : LIST.tasks(tasks.length)}`;
+    const shown = Object.fromEntries(tasks.map((task) => [task.id, typeof as === "function" ? as(task) : as]));
+    const before = Object.fromEntries(tasks.map((task) => [task.id, fieldsBefore(task, shown[task.id])]));
+    return this.#ui.pending.send({ requests, as: shown, before, summary, ...(edit && { edit }) });
   }
 
-  /** @param {TaskChange} act @param {Task[]} tasks @param {string} summary @returns {Promise<Outcome>} */
-  async #report(act, tasks, summary) {
-    const outcome = await this.#ui.pending.send(act);
-    const what = tasks.length === 1 ? `“${tasks[0].title}”` : LIST.tasks(tasks.length);
-    if (outcome.rejected) this.showError(outcome.rejected);
-    else this.#notify(`${summary}: ${what}${describeNext(outcome, tasks, this.#ui.today)}`, outcome.batches);
-    return outcome;
-  }
-
-  /** @param {string} text @param {string[]} batches the batches that undo it @param {number | null} [show] a task that may be in another view */
-  #notify(text, batches, show = null) {
+  /** @param {string} text @param {Reverted} reverted what its button undoes, or does again @param {number | null} [show] a task that may be in another view */
+  #notify(text, reverted, show = null) {
     this.#ui.announce(text);
-    const back = batches.length > 0 ? { text: LIST.undo, act: () => this.#revert(batches) } : undefined;
-    this.#showNotice({ text, danger: false, back, show });
+    /** @type {"undo" | "redo"} */
+    const command = reverted.redo ? "redo" : "undo";
+    const back = { text: LIST[command], act: () => this.#ui.undo.revert(reverted), command };
+    this.#showNotice({ text, danger: false, ...(reverted.batches.length > 0 && { back }), show });
+  }
+
+  /** Says something that can only be read. @param {string} text */
+  say(text) {
+    this.#ui.announce(text);
+    this.#showNotice({ text, danger: false });
+  }
+
+  /** @param {string} text */
+  showProblem(text) {
+    this.#showNotice({ text, danger: true });
   }
 
   /** Shows a notice about an unsaved text and a button that brings it back. @param {string} text @param {Way} back */
@@ -150,7 +199,7 @@ export class TaskActions {
   /** @param {HttpError} error */
   showError(error) {
     if (error.status === 401) this.#ui.reader.failed(error);
-    else this.#showNotice({ text: error.message, danger: true });
+    else this.showProblem(error.message);
   }
 
   dismiss() {
@@ -179,18 +228,17 @@ export class TaskActions {
   }
 }
 
-/** Describes when the next task of a repeat is due. @param {Outcome} outcome @param {Task[]} tasks @param {string} today */
-function describeNext({ tasks: changed }, tasks, today) {
-  const known = new Set(ids(tasks));
-  const next = tasks.length === 1 ? changed.find(({ id, due }) => !known.has(id) && due) : undefined;
+/** Describes when the next task of a repeat is due. @param {StoredChange} change @param {Task[]} tasks @param {string} today */
+function describeNext({ as = {} }, tasks, today) {
+  const next = Object.keys(as).length === 1 ? tasks.find(({ id, due }) => !(id in as) && due) : undefined;
   return next?.due ? ` · ${LIST.nextOne(dayWords(next.due, today))}` : "";
 }
 
-/** @param {Task[]} tasks */
-const ids = (tasks) => tasks.map(({ id }) => id);
+/** Returns what the fields of a change were before it. @param {Task} task @param {Partial<Task>} shown */
+const fieldsBefore = (task, shown) => Object.fromEntries(Object.keys(shown).map((name) => [name, task[/** @type {keyof Task} */ (name)]]));
 
 /** @param {Task[]} tasks */
 function splitIds(tasks) {
-  const all = ids(tasks);
+  const all = tasks.map(({ id }) => id);
   return all.flatMap((_, at) => (at % AT_ONCE === 0 ? [all.slice(at, at + AT_ONCE)] : []));
 }

@@ -1,53 +1,86 @@
 // @ts-check
-import { storage } from "../chat/storage.js";
-import { newKey } from "./data/api.js";
-import { dueInGrammar } from "./language/phrases.js";
-import { Preview } from "./preview.js";
+import { LIST } from "../texts.js";
+import { MAX_TITLE_LENGTH, NO_TITLE, TITLE_TOO_LONG } from "./fields.js";
+import { addRequest } from "./data/api.js";
+import { storage, visit } from "../chat/storage.js";
+import { dueInGrammar, isBlank, lengthOf } from "../words.js";
+/** @import {Unsaved} from "../unsaved.js" */
 /** @import {Api} from "./data/api.js" */
-/** @import {Clock} from "./data/clock.js" */
+/** @import {Clock} from "./data/reader.js" */
+/** @import {Moment, Task, TaskPreview} from "./types" */
 
-const DRAFT = "todo.tasks.draft";
-const UNSENT = "todo.tasks.unsent";
-const ASIDE = "todo.tasks.aside";
-export const MAX_TEXT_LENGTH = 500;
+export const DRAFT = "draft-task";
+export const ASIDE = "aside";
+const MAX_TEXT_LENGTH = 500;
 
-/** The request for a new task and the text that the user typed. @typedef {{key: string, text: string, fields: object}} NewTask */
+/** Returns why a text cannot be added. @param {string} text @param {string} [title] what is left of it as the title, if that is known */
+export function problemOfDraft(text, title) {
+  if (title !== undefined && isBlank(title)) return NO_TITLE;
+  return lengthOf(text) > MAX_TEXT_LENGTH || lengthOf(title ?? "") > MAX_TITLE_LENGTH ? TITLE_TOO_LONG : "";
+}
 
-/** The text of a new task and what the server understands of it. It survives a reload. */
+/** The text of a new task and what the server understands of it. It is stored. */
 export class TaskDraft {
-  text = storage.get(DRAFT) ?? "";
+  text = "";
   /** The day of a task whose text has none. @type {string | null} */
   day = null;
   /** Whether words that look like a date belong to the title. */
   literal = false;
   /** Rejected texts that the user can edit again. @type {string[]} */
-  aside = stored(ASIDE);
+  aside = [];
+  /** What another app has shared: it is not stored before the user types, adds or edits it. */
+  #shared = "";
+  #unsaved;
   #clock;
   #preview;
 
-  /** @param {Api} api @param {Clock} clock @param {() => void} changed */
-  constructor(api, clock, changed) {
+  /** @param {Api} api @param {Unsaved} unsaved @param {Clock} clock @param {() => void} changed */
+  constructor(api, unsaved, clock, changed) {
+    this.#unsaved = unsaved;
     this.#clock = clock;
     this.#preview = new Preview(api, "task", changed);
+    this.read();
+  }
+
+  /** Reads what is stored. */
+  read() {
+    const typed = this.#unsaved.get(DRAFT);
+    const aside = this.#unsaved.get(ASIDE) ?? [];
+    const { text = this.#shared, literal = false } = typed ?? {};
+    this.aside = typed && this.#shared ? [...aside, this.#shared] : aside;
+    if (text === this.text && literal === this.literal) return;
+    this.text = text;
+    this.literal = literal;
     this.#updatePreview();
+  }
+
+  /** Shows a text in the field, or beside what is typed in it. @param {string} text */
+  share(text) {
+    this.#shared = text.slice(0, MAX_TEXT_LENGTH);
+    this.read();
   }
 
   #updatePreview() {
     this.#preview.write(this.text, this.#clock.now, !this.literal);
   }
 
+  #store() {
+    this.#unsaved.set(DRAFT, this.text ? { text: this.text, literal: this.literal } : null);
+    this.#updatePreview();
+  }
+
   /** @param {string} text */
   write(text) {
+    if (this.text === this.#shared) this.#shared = "";
     this.text = text;
     if (!text.trim()) this.literal = false;
-    storage.set(DRAFT, text);
-    this.#updatePreview();
+    this.#store();
   }
 
   /** Leaves words that look like a date in the title. */
   keepAsTitle() {
     this.literal = true;
-    this.#updatePreview();
+    this.#store();
   }
 
   get understood() {
@@ -70,25 +103,19 @@ export class TaskDraft {
     };
   }
 
-  /** Tasks without a response, also from before a reload. @returns {NewTask[]} */
-  get unsent() {
-    return stored(UNSENT);
+  /** The task as it is shown until it is saved. @returns {Task} */
+  get task() {
+    const { title, due = null, time = null, repeat = null, priority = null, labels = [] } = this.#preview.current ?? {};
+    return {
+      ...{ id: 0, description: "", status: "pending", completed: null, deleted: null },
+      ...{ title: title ?? this.text.trim(), due: due ?? this.defaultDay, time, repeat, priority, labels },
+    };
   }
 
-  /** @param {NewTask} task */
-  storeUnsent(task) {
-    storage.set(UNSENT, JSON.stringify([...this.unsent, task]));
-  }
-
-  /** @param {NewTask} task */
-  removeUnsent({ key }) {
-    const others = this.unsent.filter((one) => one.key !== key);
-    storage.set(UNSENT, others.length > 0 ? JSON.stringify(others) : null);
-  }
-
-  /** @param {string} text */
-  setAside(text) {
-    this.#storeAside([...this.aside, text]);
+  /** Shows a rejected text again, beside what was typed meanwhile. @param {string} text */
+  giveBack(text) {
+    if (this.text) this.#storeAside([...this.aside, text]);
+    else this.write(text);
   }
 
   /** @param {number} index */
@@ -100,6 +127,7 @@ export class TaskDraft {
   resume(index) {
     const text = this.aside[index];
     const { text: now } = this;
+    this.#shared = "";
     this.#storeAside(this.aside.flatMap((one, at) => (at !== index ? [one] : now.trim() ? [now] : [])));
     this.write(text);
   }
@@ -107,18 +135,91 @@ export class TaskDraft {
   /** @param {string[]} aside */
   #storeAside(aside) {
     this.aside = aside;
-    storage.set(ASIDE, aside.length > 0 ? JSON.stringify(aside) : null);
+    if (this.text !== this.#shared && !aside.includes(this.#shared)) this.#shared = "";
+    const stored = aside.filter((text) => text !== this.#shared);
+    this.#unsaved.set(ASIDE, stored.length > 0 ? stored : null);
   }
 }
 
-/** @param {string} key of a list @returns {any[]} */
-function stored(key) {
+const PAUSE = 120; // ms after the last letter
+
+/** What the server understands of a text while it is typed. Responses to older texts are dropped. */
+export class Preview {
+  /** The last response. @type {TaskPreview | null} */
+  understood = null;
+  #text = "";
+  /** The text that `understood` is about. */
+  #read = "";
+  #dates = true;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
+  #api;
+  #mode;
+  #changed;
+
+  /** @param {Api} api @param {"task" | "date"} mode @param {() => void} changed */
+  constructor(api, mode, changed) {
+    this.#api = api;
+    this.#mode = mode;
+    this.#changed = changed;
+  }
+
+  /** What is understood of the text as it is now; null if that is not known yet. */
+  get current() {
+    return this.#read === this.#text ? this.understood : null;
+  }
+
+  /** Asks the server after a pause. @param {string} text @param {Moment} now @param {boolean} [dates] whether words of time are a date */
+  write(text, now, dates = true) {
+    clearTimeout(this.#timer);
+    this.#text = text;
+    this.#dates = dates;
+    if (!text.trim()) this.understood = null;
+    else this.#timer = setTimeout(() => void this.read(text, now, dates), PAUSE);
+  }
+
+  /** Asks the server at once; null without a response. @param {string} text @param {Moment} now */
+  async read(text, now, dates = true) {
+    const understood = await this.#api.preview(text, this.#mode, now, dates).catch(() => null);
+    if (text === this.#text && dates === this.#dates) {
+      this.understood = understood;
+      this.#read = text;
+      this.#changed();
+    }
+    return understood;
+  }
+}
+
+/** Keys of version 0.2 and before, in which texts were stored for all users and tabs of a browser. */
+const KEYS = { draft: "todo.tasks.draft", aside: "todo.tasks.aside", unsent: "todo.tasks.unsent", edit: "todo.tasks.editing" };
+
+/** Moves what an earlier version of the page has stored into `unsaved`, once. @param {Unsaved} unsaved */
+export function moveEarlierTexts(unsaved) {
+  const text = storage.get(KEYS.draft);
+  if (text && !unsaved.get(DRAFT)) unsaved.set(DRAFT, { text, literal: false });
+  const aside = parsed(storage.get(KEYS.aside));
+  if (aside) unsaved.set(ASIDE, [...(unsaved.get(ASIDE) ?? []), ...aside]);
+  /** @type {{key: string, text: string, fields: object}[]} */
+  const unsent = parsed(storage.get(KEYS.unsent)) ?? [];
+  unsent.forEach((task, index) => moveUnsentTask(unsaved, task, Date.now() + index));
+  const edit = parsed(visit.get(KEYS.edit));
+  if (edit?.task) unsaved.set(`edit/${edit.task.id}`, { before: {}, view: "today", ...edit });
+  for (const key of [KEYS.draft, KEYS.aside, KEYS.unsent]) storage.set(key, null);
+  visit.set(KEYS.edit, null);
+}
+
+/** @param {Unsaved} unsaved @param {{key: string, text: string, fields: object}} task @param {number} order */
+function moveUnsentTask(unsaved, { key, text, fields }, order) {
+  const added = { title: text.trim(), description: "", status: "pending", due: null, time: null, repeat: null, priority: null, labels: [] };
+  const requests = [{ ...addRequest(fields), key }];
+  unsaved.set(`change/${key}`, { key, order, requests, text, summary: LIST.was.added, added: { ...added, completed: null, deleted: null, id: -order } }, null);
+}
+
+/** @param {string | null} text @returns {any} null if there is none */
+function parsed(text) {
   try {
-    return JSON.parse(storage.get(key) ?? "[]");
+    return JSON.parse(text ?? "null");
   } catch {
-    return [];
+    return null;
   }
 }
-
-/** @param {string} text as it was written @param {object} fields @returns {NewTask} */
-export const newTask = (text, fields) => ({ key: newKey(), text, fields });

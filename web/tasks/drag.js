@@ -1,10 +1,11 @@
 // @ts-check
+import { plusDays } from "../words.js";
 /** @import {Task} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
-const TARGETS = "section[data-day], [data-view=today]";
+const TARGETS = "section[data-day], [data-view=today], [data-view=upcoming]";
 
-/** Drags tasks onto a day of the list or onto the view of today. */
+/** Drags tasks onto a day of the list, or in the side bar onto today or onto the coming days, which is tomorrow. */
 export class Dragging {
   /** @type {Task[]} */
   #tasks = [];
@@ -28,10 +29,9 @@ export class Dragging {
 
   /** @param {DragEvent} event @param {Element} target */
   #begin(event, target) {
-    const row = /** @type {HTMLElement | null} */ (target.closest?.("[data-row]"));
-    const task = row && this.#ui.task(Number(row.dataset.row));
+    const task = target instanceof Element && this.#ui.taskOf(target); // a dragged text is a node of its own
     if (!task || !event.dataTransfer) return;
-    this.#tasks = this.#ui.affectedBy(task);
+    this.#tasks = this.#ui.selection.with(task);
     event.dataTransfer.effectAllowed = "move";
     event.dataTransfer.setData("text/plain", this.#tasks.map(({ title }) => title).join("\n"));
   }
@@ -43,7 +43,8 @@ export class Dragging {
     if (!place) return;
     event.preventDefault(); // allows dropping
     if (event.type !== "drop") return;
-    const day = place.dataset.day ?? this.#ui.today;
+    const { today } = this.#ui;
+    const day = place.dataset.day ?? (place.dataset.view === "upcoming" ? plusDays(today, 1) : today);
     const tasks = this.#tasks.filter(({ due }) => due !== day);
     this.#end();
     if (tasks.length > 0) void this.#ui.actions.move(tasks, { day, time: null });

@@ -1,13 +1,18 @@
 // @ts-check
 import { icon } from "../icons.js";
+import { LIST } from "../texts.js";
 import { html } from "../vendor/lit-html/lit-html.js";
-import { dueWords, isPast, LANGUAGE } from "../words.js";
-import { dueInGrammar, repeatWords } from "./language/phrases.js";
+import { dueInGrammar, dueWords, isBlank, isPast, LANGUAGE, lengthOf, removeBidiControls, repeatWords } from "../words.js";
 /** @import {Task, TaskPreview} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
 export const MAX_TITLE_LENGTH = 200;
 export const TITLE_TOO_LONG = "A title can have up to 200 characters.";
+export const NO_TITLE = "A task needs a title.";
+const MAX_DESCRIPTION_LENGTH = 4000;
+const MAX_LABELS = 10;
+const MAX_LABEL_LENGTH = 40;
+const MAX_TIP_LENGTH = 300;
 /** @type {Record<string, string>} */
 export const PRIORITIES = { high: "High", medium: "Medium", low: "Low", none: "None" };
 
@@ -42,18 +47,19 @@ export const PRIORITIES = { high: "High", medium: "Medium", low: "Low", none: "N
  * @property {(edited: Edited) => string} [check] returns why it cannot be saved
  * @property {(edited: Edited) => unknown} [send] if a request does not have the value, or "none" in place of null
  * @property {(edited: Edited) => Partial<Task>} [show] if the task shows more than the value until it is saved
- * @property {(task: Task, ui: Pick<Ui, "view" | "today" | "clock" | "setFilter">) => unknown} [row] renders it below the title
+ * @property {(task: Task, ui: Pick<Ui, "today" | "clock" | "navigation">, day: string | null) => unknown} [row] renders it beside the title,
+ *   under the heading of a day or another
  */
 
-/** In the order of the editor and of the row. @type {readonly Field[]} */
+/** In the order of the editor. @type {readonly Field[]} */
 export const FIELDS = [
   {
     name: "title",
     inputs: [{ name: "title", label: "Title", lines: 1, text: ({ title }) => title }],
     value: ({ written }) => titleOf(written),
     check: ({ written }) => {
-      if (!titleOf(written)) return "A task needs a title.";
-      return titleOf(written).length > MAX_TITLE_LENGTH ? TITLE_TOO_LONG : "";
+      if (isBlank(titleOf(written))) return NO_TITLE;
+      return lengthOf(titleOf(written)) > MAX_TITLE_LENGTH ? TITLE_TOO_LONG : "";
     },
   },
   {
@@ -66,10 +72,10 @@ export const FIELDS = [
     check: ({ written }) => (written.time && !written.date ? "Add a date for this time." : ""),
     send: ({ written, task }) => dueInGrammar(written.date || null, written.time, task.time !== null),
     show: ({ written }) => ({ due: written.date || null, time: written.time || null }),
-    row: (task, ui) => {
+    row: (task, ui, day) => {
       const { due, time } = task;
       const past = task.status === "pending" && isPast(task, ui.clock.now);
-      const underDay = ui.view === "upcoming" || (ui.view === "today" && due === ui.today); // the heading names its day
+      const underDay = due === day; // the heading names it
       const words = due && dueWords({ due: underDay ? null : due, time }, ui.today);
       return words && html`<span class="due ${past ? "past" : ""}" lang=${LANGUAGE}>${icon(underDay ? "clock" : "calendar")}${words}</span>`;
     },
@@ -96,23 +102,37 @@ export const FIELDS = [
     name: "description",
     inputs: [{ name: "description", label: "Description", lines: 2, hint: "Description", text: ({ description }) => description }],
     value: ({ written }) => written.description.trim(),
+    check: ({ written }) => (lengthOf(written.description.trim()) > MAX_DESCRIPTION_LENGTH ? "A description can have up to 4,000 characters." : ""),
     row: ({ description }) =>
-      description && html`<span class="notes" dir="auto">${icon("notes")}<span class="words">${description}</span></span>`,
+      description && html`<span class="notes" role="img" aria-label=${LIST.hasDescription} title=${removeBidiControls(start(description))}>${icon("notes")}</span>`,
   },
   {
     name: "labels",
     inputs: [{ name: "labels", label: "Labels", hint: "home, work", text: ({ labels }) => labels.join(", ") }],
     value: ({ written }) => labelsOf(written.labels),
+    check: ({ written }) => problemOfLabels(labelsOf(written.labels)),
     row: ({ labels }, ui) =>
       labels.length > 0 &&
-      labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.setFilter({ label })}>${label}</button>`),
+      labels.map((label) => html`<button type="button" class="label" tabindex="-1" dir="auto" @click=${() => ui.navigation.setFilter({ label })}>${label}</button>`),
   },
 ];
 
+/** What a row shows beside the title, in this order. @type {readonly (keyof Task)[]} */
+const ROW_ORDER = ["description", "labels", "repeat", "due", "priority"];
+export const ROW_FIELDS = ROW_ORDER.flatMap((wanted) => FIELDS.find(({ name }) => name === wanted)?.row ?? []);
+
 export const INPUTS = FIELDS.flatMap(({ inputs }) => inputs);
 
-/** @param {Edited} edited @returns {string} why the task cannot be saved */
-export const problemOf = (edited) => FIELDS.map(({ check }) => check?.(edited)).find(Boolean) ?? "";
+/** Why a task cannot be saved, and the input that it is about; none, if it is not known. @typedef {{text: string, input?: string}} Problem */
+
+/** @param {Edited} edited @returns {Problem | null} why the task cannot be saved */
+export function problemOf(edited) {
+  for (const { check, inputs } of FIELDS) {
+    const text = check?.(edited);
+    if (text) return { text, input: inputs[0].name };
+  }
+  return null;
+}
 
 /** Returns what differs: the fields to send, and how the task is shown until they are saved. @param {Edited} edited */
 export function changesOf(edited) {
@@ -122,8 +142,20 @@ export function changesOf(edited) {
   return { fields: Object.fromEntries(fields), as: /** @type {Partial<Task>} */ (Object.assign({}, ...shown)) };
 }
 
+/** @param {string} text */
+const start = (text) => (text.length > MAX_TIP_LENGTH ? `${text.slice(0, MAX_TIP_LENGTH)}…` : text);
+
 /** @param {Record<string, string>} written */
 const titleOf = ({ title }) => title.replace(/\s+/g, " ").trim();
 
 /** @param {string} text */
-const labelsOf = (text) => [...new Set(text.split(/[,#\n]/).map((label) => label.trim()).filter(Boolean))];
+export const labelsOf = (text) => {
+  const labels = text.split(/[,#\n]/).map((label) => label.replace(/^[@\s]+/, "").trim());
+  return [...new Set(labels.filter((label) => !isBlank(label)))];
+};
+
+/** Returns why a task cannot have these labels. @param {string[]} labels */
+export function problemOfLabels(labels) {
+  if (labels.some((label) => lengthOf(label) > MAX_LABEL_LENGTH)) return "A label can have up to 40 characters.";
+  return labels.length > MAX_LABELS ? "A task can have up to 10 labels." : "";
+}

@@ -23,11 +23,10 @@ export interface Moment {
   time: string;
 }
 
-/** A date, and the rule by which it repeats. */
+/** A date, which may have a time. */
 export interface When {
   day: string;
   time: string | null;
-  repeat: string | null;
 }
 
 /** What the server understands of a text. */
@@ -37,6 +36,9 @@ export interface TaskPreview extends Pick<Task, "title" | "due" | "time" | "repe
 
 export type View = "today" | "upcoming" | "all" | "done" | "deleted";
 
+/** How the tasks of a view are sorted; by "date", "done" and "deleted" begin with the newest. */
+export type Sort = "date" | "priority" | "title" | "added";
+
 /** Filters of a list; an empty text is none. */
 export interface Filter {
   query: string;
@@ -44,10 +46,25 @@ export interface Filter {
   priority: "" | "high" | "medium" | "low" | "none";
 }
 
+/** Where the user is in the list. */
+export interface ListPlace {
+  /** Null: the view that contains the task, else Today. */
+  view: View | null;
+  filter: Filter;
+  /** The task in the editor. */
+  task: number | null;
+}
+
 /** How many tasks were completed on a day. */
 export interface DoneOnDay {
   day: string;
   done: number;
+}
+
+/** How many tasks a section of a view has: a day, or "overdue", "today", "coming", "undated", "all", "later" or "earlier". */
+export interface SectionCount {
+  key: string;
+  count: number;
 }
 
 /** A page of a view. */
@@ -57,8 +74,8 @@ export interface TaskPage {
   now: string;
   time_zone: string;
   total: number;
+  sections: SectionCount[];
   tasks: Task[];
-  next_cursor: string | null;
   /** The newest change that it contains. */
   last: number;
   days?: DoneOnDay[];
@@ -74,27 +91,40 @@ export interface Changes {
 /** The response to a change. */
 export interface Changed {
   tasks: Task[];
-  not_found?: number[];
   /** What undoes it. */
   batch: string;
   /** Of an added text, what looks like a date and is no date of the task. */
   not_understood?: string[];
 }
 
+/** The changes of a click or of an answer, which are undone together. */
+export interface Batch {
+  batch: string;
+  /** A redo undoes an undo. */
+  kind: "change" | "undo" | "redo";
+  undone: boolean;
+  /** Of the first tasks. */
+  titles: string[];
+  /** How many tasks it changed. */
+  count: number;
+}
+
 /** The body of a change: values that the task tools take, such as "none". */
 export type Fields = { [name in keyof Task]?: unknown } & {
   /** Back to what it was before its last change. */
   undo?: true;
+  add_labels?: string[];
   also?: number[];
 };
 
-/** A part of a list under a heading of its own. */
+/** A part of a list, under a heading if it has a title. */
 export interface Section {
   key: string;
   title: string;
   /** Beside the title, in quieter letters. */
   date: string;
-  tasks: Task[];
+  /** A task that is not loaded is null. */
+  tasks: (Task | null)[];
   /** The day that it stands for, where tasks can be moved to it. */
   day: string | null;
   tone?: "danger";

@@ -1,81 +1,119 @@
 // @ts-check
-import { ConnectionLost, HttpError, sentence } from "../../chat/protocol.js";
-/** @import {Changed, Changes, Fields, Filter, Moment, Task, TaskPage, TaskPreview, View} from "../types" */
+import { HttpError, read, request } from "../../chat/protocol.js";
+import { LIST } from "../../texts.js";
+import { lengthOf } from "../../words.js";
+/** @import {Batch, Changed, Changes, Fields, Filter, Moment, Sort, Task, TaskPage, TaskPreview, View} from "../types" */
 
-const PAGE = 100; // tasks, the server's maximum
+const MAX_QUERY_LENGTH = 200;
+export const MAX_QUERY_WORDS = 20;
+const BATCHES = 60; // of 20 changes, their undos and their redos
 
-/** A change that may be sent again: its key makes the server do it once. @typedef {{method: string, path: string, body?: object, key: string}} Change */
+/**
+ * A request that changes tasks, as it is stored: what is done to which tasks, and never an address. Its key makes the server
+ * do it once.
+ * @typedef {{operation: string, ids?: number[], fields?: Record<string, unknown>, batch?: string, key: string}} ChangeRequest
+ */
+/** A request without its key. @typedef {Omit<ChangeRequest, "key">} Operation */
 
-/** The requests of the list to `/tasks`. */
+/** The requests of the list to `tasks`. */
 export class Api {
-  /** @param {typeof fetch} [send] */
-  constructor(send = (input, init) => fetch(input, init)) {
+  /** @param {typeof fetch} send */
+  constructor(send) {
     this.fetch = send;
   }
 
-  /** @param {View} view @param {Filter} filter @param {string | null} cursor @returns {Promise<TaskPage>} */
-  page(view, filter, cursor) {
-    const params = { view, ...filter, cursor: cursor ?? "", limit: String(PAGE) };
-    return this.#request(`/tasks?${new URLSearchParams(Object.entries(params).filter(([, value]) => value))}`);
+  /** @param {View} view @param {Filter} filter @param {Sort} sort @param {number} offset @param {number} limit @returns {Promise<TaskPage>} */
+  async page(view, filter, sort, offset, limit) {
+    const { query } = filter;
+    if (lengthOf(query) > MAX_QUERY_LENGTH || query.split(/\s+/).length > MAX_QUERY_WORDS) throw new HttpError(400, LIST.searchTooLong);
+    const params = { view, ...filter, sort, offset: offset ? String(offset) : "", limit: String(limit) };
+    return this.#request(`tasks?${new URLSearchParams(Object.entries(params).filter(([, value]) => value))}`);
   }
 
   /** @param {number} id @returns {Promise<Task>} */
   task(id) {
-    return this.#request(`/tasks/${id}`);
+    return this.#request(`tasks/${id}`);
   }
 
   /** Loads the files that agents wrote for the task. @param {number} id @returns {Promise<{files: {chat_id: string, path: string, size: number | null}[]}>} */
   files(id) {
-    return this.#request(`/tasks/${id}/files`);
+    return this.#request(`tasks/${id}/files`);
   }
 
   /** Returns what the server understands of a text. @param {string} text @param {"task" | "date"} mode @param {Moment} now @param {boolean} dates @returns {Promise<TaskPreview>} */
   preview(text, mode, now, dates) {
-    return this.#request(`/tasks/preview?${new URLSearchParams({ text, mode, written: `${now.day}T${now.time}`, dates: String(dates) })}`);
+    return this.#request(`tasks/preview?${new URLSearchParams({ text, mode, written: `${now.day}T${now.time}`, dates: String(dates) })}`);
+  }
+
+  /** Loads how many open tasks each label has, the most used first. @returns {Promise<{label: string, count: number}[]>} */
+  async labels() {
+    return (await this.#request("tasks/counts")).labels;
+  }
+
+  /** Loads the last batches of changes, the newest first. @returns {Promise<Batch[]>} */
+  async batches() {
+    return (await this.#request(`tasks/batches?limit=${BATCHES}`)).batches;
   }
 
   /** @param {number} after @returns {Promise<Changes>} */
   changes(after) {
-    return this.#request(`/tasks/changes?after=${after}`);
+    return this.#request(`tasks/changes?after=${after}`);
   }
 
-  /** @param {Change} change @returns {Promise<Changed>} */
-  change({ method, path, body, key }) {
-    const headers = { "Idempotency-Key": key, ...(body && { "Content-Type": "application/json" }) };
-    return this.#request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+  /** @param {ChangeRequest} request @returns {Promise<Changed>} */
+  change({ operation, ids: [id, ...also] = [], fields, batch, key }) {
+    const [method, path] = OPERATIONS.get(operation) ?? [];
+    if (!method) throw new TypeError(`unknown operation ${operation}`);
+    const body = batch === undefined ? fields : { batch };
+    const inQuery = method === "DELETE" && also.length > 0;
+    const address = `${id === undefined ? path : `${path}/${id}`}${inQuery ? `?also=${also}` : ""}`;
+    const sent = also.length > 0 && !inQuery ? { ...body, also } : body;
+    const headers = { "Idempotency-Key": key, ...(sent && { "Content-Type": "application/json" }) };
+    return this.#request(address, { method, headers, ...(sent && { body: JSON.stringify(sent) }) });
   }
 
   /** @param {string} path @param {RequestInit} [init] */
   async #request(path, init) {
-    const response = await this.fetch(path, { cache: "no-store", ...init }).catch(() => {
-      throw new ConnectionLost();
-    });
-    if (response.status >= 502 && response.status <= 504) throw new ConnectionLost();
-    if (!response.ok) throw new HttpError(response.status, await sentence(response));
-    return response.json().catch(() => {
-      throw new ConnectionLost();
-    });
+    return read(await request(this.fetch, path, { cache: "no-store", ...init }));
   }
 }
 
-/** @param {object} fields of a new task, or its text */
-export const addRequest = (fields) => ({ method: "POST", path: "/tasks", body: fields });
+/** The method and path of each operation. @type {ReadonlyMap<string, [method: string, path: string]>} */
+const OPERATIONS = new Map([
+  ["add", ["POST", "tasks"]],
+  ["change", ["PATCH", "tasks"]],
+  ["delete", ["DELETE", "tasks"]],
+  ["undo", ["POST", "tasks/undo"]],
+  ["move-overdue", ["POST", "tasks/move-overdue"]],
+]);
 
-/** @param {number[]} ids @param {Fields} fields */
-export const changeRequest = ([id, ...also], fields) => ({
-  method: "PATCH",
-  path: `/tasks/${id}`,
-  body: { ...fields, ...(also.length > 0 && { also }) },
-});
+/** @param {object} fields of a new task, or its text @returns {Operation} */
+export const addRequest = (fields) => ({ operation: "add", fields: { ...fields } });
 
-/** @param {number[]} ids */
-export const deleteRequest = ([id, ...also]) => ({
-  method: "DELETE",
-  path: `/tasks/${id}${also.length > 0 ? `?also=${also}` : ""}`,
-});
+/** @param {number[]} ids @param {Fields} fields @returns {Operation} */
+export const changeRequest = (ids, fields) => ({ operation: "change", ids, fields: { ...fields } });
 
-/** @param {string} batch */
-export const undoRequest = (batch) => ({ method: "POST", path: "/tasks/undo", body: { batch } });
+/** @param {number[]} ids @returns {Operation} */
+export const deleteRequest = (ids) => ({ operation: "delete", ids });
 
-/** `randomUUID` needs https or localhost. */
-export const newKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+/** @param {string} batch @returns {Operation} */
+export const undoRequest = (batch) => ({ operation: "undo", batch });
+
+/** @returns {Operation} */
+export const moveOverdueRequest = () => ({ operation: "move-overdue" });
+
+/** @param {any} value */
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+/** @param {any} value */
+const areIds = (value) => Array.isArray(value) && value.length > 0 && value.every(Number.isSafeInteger);
+
+/** Whether a stored request is one that the list makes. @param {any} request */
+export function isRequest(request) {
+  if (!isObject(request) || !/^[\w-]{1,255}$/.test(request.key)) return false;
+  const { operation, ids, fields, batch } = request;
+  const has = { add: isObject(fields), change: areIds(ids) && isObject(fields), delete: areIds(ids), undo: typeof batch === "string", "move-overdue": true };
+  const allowed = { add: ["fields"], change: ["ids", "fields"], delete: ["ids"], undo: ["batch"], "move-overdue": [] };
+  if (!Object.hasOwn(has, operation)) return false;
+  const name = /** @type {keyof typeof has} */ (operation);
+  return has[name] && Object.keys(request).every((key) => ["operation", "key", ...allowed[name]].includes(key));
+}

@@ -1,136 +1,139 @@
 // @ts-check
 /** @import {Api} from "./api.js" */
-/** @import {DoneOnDay, Filter, Task, TaskPage, View} from "../types" */
+/** @import {DoneOnDay, Filter, Moment, SectionCount, Sort, Task, TaskPage, View} from "../types" */
 
-/** Tasks that were loaded together, and the cursor before them. @typedef {{cursor: string | null, tasks: Task[], stale: boolean}} Part */
-/** The first and the last visible task, counted from 0. @typedef {[first: number, last: number]} Seen */
-
-const FEW = 3; // so many parts are loaded again as a whole
+const BLOCK = 100; // tasks that are loaded together
+const FEW = 3; // so many blocks are loaded again as a whole
 const NOTHING = /** @type {Filter} */ ({ query: "", label: "", priority: "" });
 
-/** The loaded parts of a view, in order; each can be loaded again by itself. */
+/** The first and the last row of a range, counted from 0. @typedef {[first: number, last: number]} Range */
+/** Tasks and the number of those before them. @typedef {{offset: number, page: TaskPage}} Loaded */
+
+/** The rows of a view: those that are loaded, and how many there are. They are loaded in blocks, in any order. */
 export class Pages {
   /** @type {View} */
   view = "today";
   filter = NOTHING;
+  /** @type {Sort} */
+  sort = "date";
+  /** How the rows are sorted, which are of the sort before until the view is loaded. @type {Sort} */
+  order = "date";
+  /** The user's wall clock by which the server has sorted. */
+  sortedAt = "";
   /** Whether the view and the filter are loaded. */
   current = false;
   total = 0;
+  /** @type {SectionCount[]} */
+  sections = [];
   /** @type {DoneOnDay[]} */
   days = [];
-  /** The newest change that all parts contain. */
-  last = 0;
-  busy = false;
-  /** @type {Part[]} */
-  #parts = [];
-  /** The cursor of the next part, null at the end. @type {string | null} */
-  #next = null;
-  /** @type {Task[] | null} */
-  #tasks = null;
+  /** Whether the shown rows are those of an earlier visit. */
+  earlier = false;
+  /** The task of each row, null if it is not loaded. @type {(Task | null)[]} */
+  rows = [];
+  /** The loaded blocks; a stale one is loaded again once it is seen. @type {Map<number, "fresh" | "stale">} */
+  #blocks = new Map();
   #generation = 0;
   #queue = Promise.resolve();
   #api;
   #onPage;
 
-  /** @param {Api} api @param {(page: TaskPage) => void} onPage */
+  /** @param {Api} api @param {(page: TaskPage, isFirst: boolean) => void} onPage */
   constructor(api, onPage) {
     this.#api = api;
     this.#onPage = onPage;
   }
 
+  /** The loaded tasks, in order. */
   get tasks() {
-    return (this.#tasks ??= this.#parts.flatMap(({ tasks }) => tasks));
-  }
-
-  get hasMore() {
-    return this.#next !== null;
+    return this.rows.filter((task) => task !== null);
   }
 
   get filtered() {
     return Object.values(this.filter).some(Boolean);
   }
 
-  /** Loads a view with a filter; of the same view, the old tasks are shown until then. @param {View} view @param {Filter} filter */
-  async begin(view, filter) {
-    if (view !== this.view) this.#replace([], null);
-    this.view = view;
-    this.filter = filter;
-    this.current = false;
+  /** Loads a view with a filter; of the same view, the old tasks are shown until it is known whether that succeeds. @param {View} view @param {Filter} filter @param {Sort} sort */
+  async begin(view, filter, sort) {
+    if (view !== this.view || this.earlier) this.#clear();
+    const isOther = JSON.stringify(filter) !== JSON.stringify(this.filter);
+    [this.view, this.filter, this.sort, this.current] = [view, filter, sort, false];
     this.#generation++;
     await this.#enqueue(async () => {
-      const { parts, next } = await this.#read(null, 1);
-      this.#replace(parts, next);
-      this.current = true;
+      const loaded = await this.#readBlock(0).catch((error) => {
+        if (isOther && !(error instanceof Outdated)) this.#clear();
+        throw error;
+      });
+      this.rows = [];
+      this.order = sort;
+      this.#blocks.clear();
+      this.#put([loaded]);
+      [this.current, this.earlier] = [true, false];
     });
   }
 
-  /** Loads the next tasks. */
-  async more() {
-    if (!this.current || this.#next === null) return;
+  #clear() {
+    [this.rows, this.sections, this.total, this.earlier] = [[], [], 0, false];
+  }
+
+  /** Shows the rows of an earlier visit until those of the server are loaded. @param {TaskPage} page */
+  showEarlier({ tasks, total, sections, days = [] }) {
+    if (this.current || this.rows.length > 0) return;
+    this.rows = Array.from({ length: total }, (_, at) => tasks[at] ?? null);
+    Object.assign(this, { total, sections, days, earlier: true });
+  }
+
+  /** Whether time has changed the sections since they were loaded. @param {Moment} now */
+  expired({ day, time }) {
+    const [sortedDay, sortedTime = ""] = this.sortedAt.split("T");
+    const passed = (/** @type {Task | null} */ task) => task?.due === day && task.time !== null && task.time >= sortedTime && task.time < time;
+    return this.current && (sortedDay !== day || this.rows.some(passed));
+  }
+
+  /** Whether a part of the range has to be loaded. @param {Range} range */
+  misses(range) {
+    return this.current && this.#blocksOf(range).some((block) => this.#blocks.get(block) !== "fresh");
+  }
+
+  /** Loads what is missing in the range or may have changed. @param {Range} range */
+  async load(range) {
     await this.#enqueue(async () => {
-      const cursor = this.#next;
-      if (cursor === null) return;
-      const known = new Set(this.tasks.map(({ id }) => id));
-      const { parts, next } = await this.#read(cursor, 1);
-      const fresh = parts.map((part) => ({ ...part, tasks: part.tasks.filter(({ id }) => !known.has(id)) }));
-      this.#replace([...this.#parts, ...fresh], next);
+      for (const block of this.#blocksOf(range)) if (this.#blocks.get(block) !== "fresh") this.#put([await this.#readBlock(block)]);
     });
   }
 
-  /** Loads the visible tasks again, and the others once they are scrolled to. @param {Seen} seen @param {number[]} [changed] */
+  /** Loads the seen rows again, and the others once they are seen. @param {Range} seen @param {number[]} [changed] */
   async refresh(seen, changed = []) {
-    if (!this.current) return this.begin(this.view, this.filter);
+    if (!this.current) return this.begin(this.view, this.filter, this.sort);
     await this.#enqueue(async () => {
-      const few = this.#parts.length <= FEW;
-      const first = few ? 0 : this.#partAt(seen[0]);
-      const last = few ? this.#parts.length : this.#partAt(seen[1]) + 1;
-      const wanted = this.#parts.slice(first, last).reduce((count, { tasks }) => count + tasks.length, 0);
-      const { parts, next } = await this.#read(this.#parts[first]?.cursor ?? null, wanted);
-      const elsewhere = new Set([...changed, ...parts.flatMap(({ tasks }) => tasks.map(({ id }) => id))]);
-      const above = this.#parts.slice(0, first).map(({ cursor, tasks }) => ({
-        cursor,
-        stale: true,
-        tasks: tasks.filter(({ id }) => !elsewhere.has(id)),
-      }));
-      this.#replace([...above, ...parts], next);
+      const blocks = this.#blocks.size <= FEW ? [...this.#blocks.keys()] : this.#blocksOf(seen);
+      const loaded = [];
+      for (const block of blocks.length > 0 ? blocks : [0]) loaded.push(await this.#readBlock(block));
+      for (const block of this.#blocks.keys()) this.#blocks.set(block, "stale");
+      const gone = new Set(changed);
+      this.rows = this.rows.map((task) => (task && gone.has(task.id) ? null : task));
+      this.#put(loaded);
     });
   }
 
-  /** Returns the first visible part that may have changed; null without one, or while loading. @param {Seen} seen */
-  staleIn(seen) {
-    if (this.busy || !this.#parts.some(({ stale }) => stale)) return null;
-    const last = this.#partAt(seen[1]);
-    const at = this.#parts.findIndex(({ stale }, index) => stale && index >= this.#partAt(seen[0]) && index <= last);
-    return at < 0 ? null : at;
+  /** @param {Range} range */
+  #blocksOf([first, last]) {
+    const [from, to] = [first, Math.min(last, this.rows.length - 1)].map((row) => Math.floor(row / BLOCK));
+    return Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
   }
 
-  /** Loads a part again. @param {number} at */
-  async reload(at) {
-    await this.#enqueue(async () => {
-      if (!this.#parts[at]?.stale) return;
-      const after = this.#parts.slice(at + 1);
-      const following = new Set(after.flatMap(({ tasks }) => tasks.map(({ id }) => id)));
-      const { parts, next } = await this.#read(this.#parts[at].cursor, this.#parts[at].tasks.length + 1);
-      const tasks = parts.flatMap((part) => part.tasks);
-      const meets = tasks.findIndex(({ id }) => following.has(id));
-      const above = this.#parts.slice(0, at);
-      if (meets < 0 && next !== null) this.#replace([...above, ...parts], next);
-      else this.#replace([...above, { ...parts[0], tasks: tasks.slice(0, meets < 0 ? undefined : meets) }, ...after], this.#next);
-    });
-  }
-
-  /** @param {Part[]} parts @param {string | null} next */
-  #replace(parts, next) {
-    this.#parts = parts;
-    this.#next = next;
-    this.#tasks = null;
-  }
-
-  /** Returns the index of the part with this task. @param {number} index */
-  #partAt(index) {
-    let end = 0;
-    const at = this.#parts.findIndex(({ tasks }) => (end += tasks.length) > index);
-    return at < 0 ? Math.max(0, this.#parts.length - 1) : at;
+  /** Takes over loaded blocks. @param {Loaded[][]} blocks */
+  #put(blocks) {
+    const loaded = blocks.flat();
+    const { total, sections, days, now } = loaded[loaded.length - 1].page;
+    [this.total, this.sections, this.days, this.sortedAt] = [total, sections, days ?? this.days, now];
+    const fresh = new Set(loaded.flatMap(({ page }) => page.tasks.map(({ id }) => id)));
+    const others = this.rows.map((task) => (task && fresh.has(task.id) ? null : task));
+    this.rows = Array.from({ length: total }, (_, at) => others[at] ?? null);
+    for (const { offset, page } of loaded) this.rows.splice(offset, page.tasks.length, ...page.tasks);
+    this.rows.length = total;
+    for (const [{ offset }] of blocks) this.#blocks.set(offset / BLOCK, "fresh");
+    for (const block of this.#blocks.keys()) if (block > 0 && block * BLOCK >= total) this.#blocks.delete(block);
   }
 
   /** Runs one load after the other; loads of another view are dropped. @param {() => Promise<void>} work */
@@ -138,37 +141,31 @@ export class Pages {
     const generation = this.#generation;
     const turn = this.#queue.then(async () => {
       if (generation !== this.#generation) return;
-      this.busy = true;
       try {
         await work();
       } catch (error) {
         if (!(error instanceof Outdated)) throw error;
-      } finally {
-        this.busy = false;
       }
     });
     this.#queue = turn.catch(() => {});
     return turn;
   }
 
-  /** Loads at least so many tasks, or all. @param {string | null} cursor @param {number} wanted */
-  async #read(cursor, wanted) {
+  /** Loads a block: in several pages, if its descriptions are long. @param {number} block @returns {Promise<Loaded[]>} */
+  async #readBlock(block) {
     const generation = this.#generation;
-    /** @type {Part[]} */
-    const parts = [];
-    /** @type {string | null} */
-    let next = cursor;
-    for (let count = 0; parts.length === 0 || (next !== null && count < wanted); ) {
-      const page = await this.#api.page(this.view, this.filter, next);
+    /** @type {Loaded[]} */
+    const loaded = [];
+    const end = (block + 1) * BLOCK;
+    for (let offset = block * BLOCK, more = true; more && offset < end; ) {
+      const page = await this.#api.page(this.view, this.filter, this.sort, offset, end - offset);
       if (generation !== this.#generation) throw new Outdated();
-      parts.push({ cursor: next, tasks: page.tasks, stale: false });
-      count += page.tasks.length;
-      if (next === null && page.days) this.days = page.days;
-      next = page.next_cursor;
-      this.total = page.total;
-      this.#onPage(page);
+      loaded.push({ offset, page });
+      this.#onPage(page, offset === 0);
+      offset += page.tasks.length;
+      more = page.tasks.length > 0 && offset < page.total;
     }
-    return { parts, next };
+    return loaded;
   }
 }
 

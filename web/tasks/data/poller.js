@@ -1,5 +1,6 @@
 // @ts-check
 import { HttpError } from "../../chat/protocol.js";
+import { REACHED } from "../../http.js";
 /** @import {Api} from "./api.js" */
 
 const PAUSE = 1500; // ms between two requests
@@ -14,6 +15,7 @@ export class ChangePoller {
   #pause = PAUSE;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #begun = false;
   #polling = false;
   /** @type {(() => void)[]} */
   #waiting = [];
@@ -21,12 +23,13 @@ export class ChangePoller {
   #api;
   #owner;
 
-  /** @param {Api} api @param {{seen: () => boolean, news: (ids: number[]) => Promise<void>, failed: (error: unknown) => void, changed: () => void}} owner */
+  /** @param {Api} api @param {{seen: () => boolean, news: (ids: number[]) => Promise<void>, failed: (error: unknown) => void, changed: () => void, expired: () => boolean}} owner */
   constructor(api, owner) {
     this.#api = api;
     this.#owner = owner;
     document.addEventListener("visibilitychange", this.poll);
     addEventListener("online", this.poll);
+    addEventListener(REACHED, this.#pollIfLost);
   }
 
   close() {
@@ -34,10 +37,20 @@ export class ChangePoller {
     clearTimeout(this.#timer);
     document.removeEventListener("visibilitychange", this.poll);
     removeEventListener("online", this.poll);
+    removeEventListener(REACHED, this.#pollIfLost);
+  }
+
+  /** Begins to ask, after a first page was asked for, which a change that is found earlier would outdate. */
+  begin() {
+    this.#begun = true;
+    this.poll();
   }
 
   /** Asks at once. */
   poll = () => void this.#poll();
+
+  /** Asks at once when another request has reached the server. */
+  #pollIfLost = () => this.lost && this.poll();
 
   markLost() {
     if (!this.lost) {
@@ -64,7 +77,7 @@ export class ChangePoller {
 
   async #poll() {
     clearTimeout(this.#timer);
-    if (this.#closed || this.#polling || !(this.#owner.seen() || this.#waiting.length > 0)) return;
+    if (!this.#begun || this.#closed || this.#polling || !(this.#owner.seen() || this.#waiting.length > 0)) return;
     this.#polling = true;
     try {
       const { last, task_ids, more } = await this.#api.changes(this.after ?? 0);
@@ -73,7 +86,7 @@ export class ChangePoller {
       if (this.#closed) return;
       const wasLost = this.lost;
       this.markReachable();
-      if (more || first || wasLost || task_ids.length > 0) await this.#owner.news(task_ids);
+      if (more || first || wasLost || task_ids.length > 0 || this.#owner.expired()) await this.#owner.news(task_ids);
     } catch (error) {
       if (!this.#closed) this.#owner.failed(error);
       if (error instanceof HttpError) this.#pause = MAX_PAUSE;

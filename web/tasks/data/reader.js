@@ -1,13 +1,16 @@
 // @ts-check
 import { ConnectionLost, HttpError } from "../../chat/protocol.js";
-import { Clock } from "./clock.js";
+import { LastSeen } from "../../database.js";
 import { ChangePoller } from "./poller.js";
 import { Pages } from "./pages.js";
 import { PendingChanges } from "./pending.js";
+/** @import {Unsaved} from "../../unsaved.js" */
 /** @import {Api} from "./api.js" */
-/** @import {Filter, TaskPage, View} from "../types" */
+/** @import {Range} from "./pages.js" */
+/** @import {Outcome, StoredChange} from "./pending.js" */
+/** @import {Filter, Moment, Sort, TaskPage, View} from "../types" */
 
-const AROUND = 20; // tasks that are loaded again above and below the visible ones
+const AROUND = 40; // rows that are loaded above and below the visible ones
 
 /**
  * The owner of a reader.
@@ -17,6 +20,8 @@ const AROUND = 20; // tasks that are loaded again above and below the visible on
  * @property {() => void} changed
  * @property {() => void} renewed
  * @property {() => void} unauthorized
+ * @property {(change: StoredChange, outcome: Outcome) => void} settled
+ * @property {(from: number, to: number) => void} renamed a new task has got its number
  */
 
 /** Loads the shown tasks, and again those that have changed. */
@@ -26,22 +31,29 @@ export class Reader {
   /** Labels of loaded tasks. @type {Set<string>} */
   labels = new Set();
   clock = new Clock();
+  #loading = false;
   #refreshAfter = 0;
   /** @type {Promise<void> | null} */
   #refreshing = null;
   /** @type {number[]} */
   #changedIds = [];
   #api;
+  #lastSeen;
   #owner;
 
-  /** @param {Api} api @param {Owner} owner */
-  constructor(api, owner) {
+  /** @param {Api} api @param {Unsaved} unsaved @param {Owner} owner */
+  constructor(api, unsaved, owner) {
     this.#api = api;
+    this.#lastSeen = new LastSeen(unsaved.user);
     this.#owner = owner;
-    const { seen, changed } = owner;
-    this.pages = new Pages(api, (page) => this.#receivePage(page));
-    this.poller = new ChangePoller(api, { seen, changed, news: (ids) => this.refresh(ids), failed: this.failed });
-    this.pending = new PendingChanges(api, {
+    const { seen, changed, settled, renamed } = owner;
+    this.pages = new Pages(api, (page, isFirst) => this.#receivePage(page, isFirst));
+    this.poller = new ChangePoller(api, { seen, changed, news: (ids) => this.refresh(ids), failed: this.failed, expired: () => this.pages.expired(this.clock.now) });
+    this.pending = new PendingChanges(api, unsaved, {
+      settled,
+      renamed,
+      unauthorized: this.failed,
+      lost: () => this.poller.lost,
       again: () => this.poller.untilReachable(),
       here: () => this.poller.markReachable(),
       changed,
@@ -49,12 +61,29 @@ export class Reader {
     });
   }
 
-  /** @param {View} view @param {Partial<Filter>} filter */
-  async open(view, filter) {
-    const begun = this.pages.begin(view, { ...this.pages.filter, ...filter });
+  /** @param {View} view @param {Partial<Filter>} filter @param {Sort} sort */
+  async open(view, filter, sort) {
+    const begun = this.pages.begin(view, { ...this.pages.filter, ...filter }, sort);
+    void this.#showEarlier();
     this.#owner.changed();
-    await this.#read(begun);
-    this.poller.poll(); // begins to poll
+    if (!(await this.#read(begun))) void this.#showEarlier();
+    this.poller.begin();
+  }
+
+  /** Shows the list as it was seen last, until the server answers. */
+  async #showEarlier() {
+    const { view, sort, filtered } = this.pages;
+    /** @type {TaskPage | null} */
+    const page = filtered ? null : await this.#lastSeen.get(nameOf(view, sort));
+    if (page === null || this.pages.view !== view || this.pages.sort !== sort || this.pages.filtered) return;
+    this.pages.showEarlier(page);
+    this.#owner.changed();
+  }
+
+  close() {
+    void this.#lastSeen.close();
+    this.poller.close();
+    this.pending.close();
   }
 
   /** Loads one task. @param {number} id */
@@ -72,21 +101,33 @@ export class Reader {
     do await new Promise((resolve) => setTimeout(resolve, this.#refreshAfter - Date.now()));
     while (Date.now() < this.#refreshAfter);
     this.#refreshing = null; // later calls load once more
-    const [first, last] = this.#owner.range();
-    await this.#read(this.pages.refresh([Math.max(0, first - AROUND), last + AROUND], this.#changedIds.splice(0)));
+    await this.#read(this.pages.refresh(this.#near, this.#changedIds.splice(0)));
     this.#owner.renewed();
+    void this.loadNearby();
   }
 
-  /** Loads the next tasks near the end, and visible ones that may have changed. @param {boolean} nearEnd */
-  async loadNearby(nearEnd) {
-    if (nearEnd) await this.more();
+  /** Loads the rows around the visible ones that are missing or may have changed. */
+  async loadNearby() {
+    if (this.#loading) return;
+    this.#loading = true;
+    while (this.pages.misses(this.#near) && (await this.load(this.#near)));
+    this.#loading = false;
+  }
+
+  /** Loads the rows of a range; returns whether it succeeded. @param {Range} range */
+  load(range) {
+    return this.#read(this.pages.load(range));
+  }
+
+  /** The visible rows and some around them. @returns {Range} */
+  get #near() {
     const [first, last] = this.#owner.range();
-    const stale = this.pages.staleIn([first, last + AROUND]);
-    if (stale !== null) await this.#read(this.pages.reload(stale));
+    return [Math.max(0, first - AROUND), last + AROUND];
   }
 
-  async more() {
-    if (this.pages.hasMore && !this.pages.busy) await this.#read(this.pages.more());
+  /** Loads all tasks of the view. */
+  loadAll() {
+    return this.load([0, this.pages.rows.length - 1]);
   }
 
   /** Delays loading, so that tasks that are completed one after the other stay in place. @param {number} time ms */
@@ -108,17 +149,64 @@ export class Reader {
     try {
       await reading;
       this.problem = "";
+      return true;
     } catch (error) {
       this.failed(error);
+      return false;
+    } finally {
+      this.#owner.changed();
     }
-    this.#owner.changed();
   }
 
-  /** @param {TaskPage} page */
-  #receivePage({ now, time_zone, last, tasks }) {
+  /** @param {TaskPage} page @param {boolean} isFirst of its view */
+  #receivePage(page, isFirst) {
+    const { now, time_zone, last, tasks } = page;
+    if (isFirst && !this.pages.filtered) void this.#lastSeen.set(nameOf(this.pages.view, this.pages.sort), page);
     this.clock.set(now, time_zone);
     this.poller.after = Math.max(this.poller.after ?? 0, last);
     this.poller.markReachable();
     for (const { labels } of tasks) for (const label of labels) this.labels.add(label);
   }
+}
+
+/** @param {View} view @param {Sort} sort */
+const nameOf = (view, sort) => `${view} ${sort}`;
+
+/** The user's local time, set by each response of the server. */
+export class Clock {
+  #serverTime = localNow();
+  #receivedAt = performance.now();
+  /** @type {Intl.DateTimeFormat | null} */
+  #dayFormat = null;
+
+  /** @param {string} now like "2026-11-23T11:20" @param {string} zone */
+  set(now, zone) {
+    this.#serverTime = Date.parse(`${now.slice(0, 16)}Z`);
+    this.#receivedAt = performance.now();
+    if (this.#dayFormat?.resolvedOptions().timeZone === zone) return;
+    try {
+      this.#dayFormat = new Intl.DateTimeFormat("en", { timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit" });
+    } catch {
+      this.#dayFormat = null; // the browser does not know this zone
+    }
+  }
+
+  /** @returns {Moment} */
+  get now() {
+    const text = new Date(this.#serverTime + performance.now() - this.#receivedAt).toISOString();
+    return { day: text.slice(0, 10), time: text.slice(11, 16) };
+  }
+
+  /** Returns the day of an instant in the user's zone. @param {string} instant */
+  dayOf(instant) {
+    if (!this.#dayFormat) return instant.slice(0, 10);
+    const parts = Object.fromEntries(this.#dayFormat.formatToParts(new Date(instant)).map(({ type, value }) => [type, value]));
+    return `${parts.year}-${parts.month}-${parts.day}`;
+  }
+}
+
+/** Returns the browser's local time as if it were UTC. */
+function localNow() {
+  const now = new Date();
+  return now.getTime() - now.getTimezoneOffset() * 60_000;
 }

@@ -1,12 +1,10 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { MAX_TEXT_LENGTH } from "../draft.js";
-import { MAX_TITLE_LENGTH, PRIORITIES, TITLE_TOO_LONG } from "../fields.js";
+import { problemOfDraft } from "../draft.js";
+import { PRIORITIES } from "../fields.js";
 import { icon, iconButton } from "../../icons.js";
-import { between } from "../language/calendar.js";
 import { LIST, TEXTS } from "../../texts.js";
-import { clockWords, dayWords, fullDay, LANGUAGE } from "../../words.js";
-import { repeatWords } from "../language/phrases.js";
+import { between, clockWords, dayWords, fullDay, isBlank, LANGUAGE, removeBidiControls, repeatWords } from "../../words.js";
 /** @import {Ui} from "../ui.js" */
 
 /** Renders the line that adds tasks. @param {Ui} ui */
@@ -33,8 +31,8 @@ export function addingView(ui) {
         .value=${adding.text}
         @input=${(/** @type {Event} */ event) => ui.write(/** @type {HTMLInputElement} */ (event.target).value)}
       />
-      ${adding.text.trim() ? html`<button type="submit" class="button primary">${LIST.addButton}</button>` : nothing}
-      <div id="understood" translate="no">${adding.text.trim() ? chips(ui) : nothing}</div>
+      ${isBlank(adding.text) ? nothing : html`<button type="submit" class="button primary">${LIST.addButton}</button>`}
+      <div id="understood" translate="no">${isBlank(adding.text) ? nothing : chips(ui)}</div>
     </form>
     ${adding.aside.length > 0
       ? html`<ul class="aside" aria-label=${LIST.aside}>
@@ -48,7 +46,7 @@ export function addingView(ui) {
 const asideView = (text, index, ui) => html`
   <li>
     <p><span class="quiet">${LIST.aside}:</span> <span dir="auto" translate="no">${text}</span></p>
-    <button type="button" class="text-button" aria-label="${LIST.editAgain}: ${text}" @click=${() => ui.resumeDraft(index)}>${LIST.editAgain}</button>
+    <button type="button" class="text-button" aria-label="${LIST.editAgain}: ${removeBidiControls(text)}" @click=${() => ui.resumeDraft(index)}>${LIST.editAgain}</button>
     ${iconButton("close", `${TEXTS.dismiss}: ${text}`, () => {
       ui.draft.dropAside(index);
       ui.changed();
@@ -58,10 +56,11 @@ const asideView = (text, index, ui) => html`
 
 /** Renders what the server understood. @param {Ui} ui */
 function chips({ draft: adding, today, changed }) {
-  const { title = "", due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
+  const { due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
   const day = due ?? adding.defaultDay;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
-  if (title.length > MAX_TITLE_LENGTH || adding.text.length > MAX_TEXT_LENGTH) return html`<span class="problem">${TITLE_TOO_LONG}</span>`;
+  const problem = problemOfDraft(adding.text, adding.understood?.title);
+  if (problem) return html`<span class="problem">${problem}</span>`;
   return html`
     ${words
       ? html`<span class="chip when" lang=${LANGUAGE}>
@@ -76,6 +75,6 @@ function chips({ draft: adding, today, changed }) {
     ${repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(repeat)}</span>` : nothing}
     ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${PRIORITIES[priority]}</span>` : nothing}
     ${labels.map((label) => html`<span class="chip" dir="auto">#${label}</span>`)}
-    ${spans.filter(({ kind }) => kind === "unread").map(({ text, reason }) => html`<span class="problem">${LIST.notADate(text)} ${reason}</span>`)}
+    ${spans.filter(({ kind }) => kind === "unread").map(({ text, reason }) => html`<span class="problem">${LIST.notADate(removeBidiControls(text))} ${reason || LIST.dateHint}</span>`)}
   `;
 }

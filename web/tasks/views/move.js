@@ -1,9 +1,9 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
-import { plusDays, week } from "../language/calendar.js";
 import { icon } from "../../icons.js";
 import { LIST } from "../../texts.js";
-import { clockWords, dayWords, fullDay } from "../../words.js";
+import { clockWords, dayWords, fullDay, nextMonday, plusDays, removeBidiControls } from "../../words.js";
+/** @import {Moving} from "../move-dialog.js" */
 /** @import {Ui} from "../ui.js" */
 
 /** Renders the dialog that moves tasks to another day. @param {Ui} ui */
@@ -11,21 +11,21 @@ export const moveView = (ui) => html`
   <dialog
     class="move"
     aria-labelledby="move-title"
-    @close=${() => ui.moving && ui.endMove()}
-    @click=${(/** @type {MouseEvent} */ { target, currentTarget }) => target === currentTarget && ui.endMove()}
+    @close=${() => ui.moveDialog.moving && ui.moveDialog.close()}
+    @click=${(/** @type {MouseEvent} */ { target, currentTarget }) => target === currentTarget && ui.moveDialog.close()}
   >
-    ${ui.moving ? question(ui, ui.moving) : nothing}
+    ${ui.moveDialog.moving ? question(ui, ui.moveDialog.moving) : nothing}
   </dialog>
 `;
 
-/** @param {Ui} ui @param {NonNullable<Ui["moving"]>} moving */
+/** @param {Ui} ui @param {Moving} moving */
 function question(ui, moving) {
   const { today } = ui;
   const { understood } = moving.preview;
   const choices = /** @type {[string, string | null][]} */ ([
     [dayWords(today, today), today],
     [dayWords(plusDays(today, 1), today), plusDays(today, 1)],
-    [LIST.nextWeek, week(today, 1)],
+    [LIST.nextWeek, nextMonday(today)],
     [LIST.noDate, null],
   ]);
   return html`
@@ -34,10 +34,10 @@ function question(ui, moving) {
       autocomplete="off"
       @submit=${(/** @type {Event} */ event) => {
         event.preventDefault();
-        void ui.moveToTypedDate();
+        void ui.moveDialog.submit();
       }}
     >
-      <h2 id="move-title" dir="auto" translate="no">${moving.tasks.length === 1 ? LIST.movingOne(moving.tasks[0].title) : LIST.movingMany(moving.tasks.length)}</h2>
+      <h2 id="move-title" dir="auto" translate="no">${moving.tasks.length === 1 ? LIST.movingOne(removeBidiControls(moving.tasks[0].title)) : LIST.movingMany(moving.tasks.length)}</h2>
       <input
         name="words"
         data-part="words"
@@ -46,11 +46,7 @@ function question(ui, moving) {
         placeholder=${LIST.dateWordsHint}
         autofocus
         .value=${moving.text}
-        @input=${(/** @type {Event} */ event) => {
-          moving.text = /** @type {HTMLInputElement} */ (event.target).value;
-          moving.preview.write(moving.text, ui.clock.now);
-          ui.changed();
-        }}
+        @input=${(/** @type {Event} */ event) => ui.moveDialog.write({ text: /** @type {HTMLInputElement} */ (event.target).value })}
       />
       <p id="move-understood" translate="no" class="quiet" role="status">
         ${understood?.due
@@ -64,7 +60,7 @@ function question(ui, moving) {
       <div class="choices">
         ${choices.map(
           ([words, day]) => html`
-            <button type="button" @click=${() => ui.endMove(day ? { day, time: null } : null)}>
+            <button type="button" @click=${() => ui.moveDialog.close(day ? { day, time: null } : null)}>
               <span translate="no">${words}</span><span class="quiet" translate="no">${day ? fullDay(day, today) : ""}</span>
             </button>
           `,
@@ -78,12 +74,9 @@ function question(ui, moving) {
           min="1970-01-01"
           max="2999-12-31"
           .value=${moving.day}
-          @change=${(/** @type {Event} */ event) => {
-            moving.day = /** @type {HTMLInputElement} */ (event.target).value;
-            ui.changed();
-          }}
+          @change=${(/** @type {Event} */ event) => ui.moveDialog.write({ day: /** @type {HTMLInputElement} */ (event.target).value })}
         />
-        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.endMove({ day: moving.day, time: null })}>${LIST.moveIt}</button>
+        <button type="button" class="button" ?disabled=${!moving.day} @click=${() => ui.moveDialog.close({ day: moving.day, time: null })}>${LIST.moveIt}</button>
       </div>
     </form>
   `;

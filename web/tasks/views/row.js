@@ -1,16 +1,17 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { iconButton } from "../../icons.js";
+import { removeBidiControls } from "../../words.js";
 import { LIST } from "../../texts.js";
-import { FIELDS } from "../fields.js";
-import { editingView } from "./editing.js";
+import { Editing } from "../editing.js";
+import { ROW_FIELDS } from "../fields.js";
 /** @import {Task} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
-/** @param {Task} task @param {Ui} ui @param {{place: number, of: number}} counted in its section, of which not all may be drawn */
-export function rowView(task, ui, { place, of }) {
+/** @param {Task} task @param {Ui} ui @param {{place: number, of: number, day: string | null}} heading its place under it, of so many, and its day */
+export function rowView(task, ui, { place, of, day }) {
   const { id, status } = task;
-  const edited = ui.editing?.task.id === id;
+  const edited = ui.controls !== null && ui.editing?.task.id === id && !ui.editor.sheet;
   const tabindex = id === ui.tabStop ? "0" : "-1";
   const selected = ui.selection.ids.has(id);
   const classes = ["task", status, `urgency-${task.priority ?? "none"}`, selected ? "selected" : "", edited ? "edited" : ""];
@@ -21,10 +22,10 @@ export function rowView(task, ui, { place, of }) {
       aria-posinset=${place}
       aria-setsize=${of}
       draggable=${status === "pending" && !edited ? "true" : nothing}
-      ?data-shown=${ui.marked === id}
+      ?data-shown=${ui.navigation.marked === id}
     >
       ${ui.selection.active ? selectBox(task, selected, tabindex, ui) : status === "deleted" ? nothing : tickBox(task, tabindex, ui)}
-      ${edited && ui.editing ? editingView(ui.editing, ui) : [body(task, tabindex, ui), actions(task, tabindex, ui)]}
+      ${edited && ui.editing ? ui.controls?.editingView(ui.editing, ui) : [body(task, tabindex, ui, day), unsavedMark(id, ui), actions(task, tabindex, ui)]}
     </li>
   `;
 }
@@ -36,8 +37,8 @@ const tickBox = (task, tabindex, ui) => html`
       type="checkbox"
       data-part="tick"
       tabindex=${tabindex}
-      aria-label=${LIST.tick(task.title)}
-      .checked=${task.status === "completed"}
+      aria-label=${removeBidiControls(LIST.tick(task.title))}
+      .checked=${(ui.editing?.task.id === task.id ? ui.pending.apply(ui.editing.latest) : task).status === "completed"}
       @change=${(/** @type {Event} */ event) => ui.actions.tick([task], /** @type {HTMLInputElement} */ (event.target).checked)}
     />
   </label>
@@ -50,34 +51,39 @@ const selectBox = (task, selected, tabindex, ui) => html`
       type="checkbox"
       data-part="tick"
       tabindex=${tabindex}
-      aria-label=${LIST.selectOne(task.title)}
+      aria-label=${removeBidiControls(LIST.selectOne(task.title))}
       .checked=${selected}
-      @click=${(/** @type {MouseEvent} */ event) => ui.pick(task, event.shiftKey)}
+      @click=${(/** @type {MouseEvent} */ event) => ui.selection.pick(task, event.shiftKey)}
     />
   </label>
 `;
 
-/** @param {Task} task @param {string} tabindex @param {Ui} ui */
-const body = (task, tabindex, ui) => html`
+/** @param {Task} task @param {string} tabindex @param {Ui} ui @param {string | null} day */
+const body = (task, tabindex, ui, day) => html`
   <div class="about" translate="no">
     <button
       type="button"
       class="title"
       data-part="open"
       dir="auto"
+      title=${removeBidiControls(task.title)}
       tabindex=${tabindex}
       aria-disabled=${task.status === "deleted" ? "true" : nothing}
-      @click=${(/** @type {MouseEvent} */ event) => ui.opened(task, event)}
+      @click=${(/** @type {MouseEvent} */ event) => ui.editor.clicked(task, event)}
     >
-      ${task.title}
+      <span>${task.title}</span>
     </button>
-    ${details(task, ui)}
+    ${details(task, ui, day)}
   </div>
 `;
 
-/** @param {Task} task @param {Ui} ui */
-function details(task, ui) {
-  const shown = FIELDS.map(({ row }) => row?.(task, ui)).filter(Boolean);
+/** @param {number} id @param {Ui} ui */
+const unsavedMark = (id, ui) =>
+  ui.pending.isUnsaved(id) || Editing.has(id, ui.unsaved) ? html`<span class="unsaved" role="img" aria-label=${LIST.notSaved} title=${LIST.notSaved}></span>` : nothing;
+
+/** @param {Task} task @param {Ui} ui @param {string | null} day */
+function details(task, ui, day) {
+  const shown = ROW_FIELDS.map((row) => row(task, ui, day)).filter(Boolean);
   return shown.length > 0 ? html`<p class="details">${shown}</p>` : nothing;
 }
 
@@ -89,8 +95,8 @@ function actions(task, tabindex, ui) {
   }
   return html`
     <span class="actions">
-      ${task.status === "pending" ? iconButton("calendar", `${LIST.moveOne}: ${task.title}`, () => ui.startMove([task]), { tabindex }) : nothing}
-      ${iconButton("remove", `${LIST.remove}: ${task.title}`, () => ui.remove([task]), { tabindex })}
+      ${task.status === "pending" ? iconButton("calendar", `${LIST.moveOne}: ${task.title}`, () => ui.moveDialog.open([task]), { tabindex, command: "date" }) : nothing}
+      ${iconButton("dots", `${LIST.more}: ${task.title}`, (event) => ui.rowMenu.open(task, event), { tabindex })}
     </span>
   `;
 }

@@ -1,100 +1,99 @@
 // @ts-check
 import { html, nothing } from "../../vendor/lit-html/lit-html.js";
 import { icon, iconButton } from "../../icons.js";
+import { withKey } from "../../shortcuts.js";
 import { LIST } from "../../texts.js";
-import { counted } from "../../words.js";
+import { counted, fullDay, LANGUAGE } from "../../words.js";
 import { PRIORITIES } from "../fields.js";
 /** @import {Icon} from "../../icons.js" */
-/** @import {Filter, View} from "../types" */
+/** @import {Command} from "../../shortcuts.js" */
+/** @import {Filter, Sort} from "../types" */
 /** @import {Ui} from "../ui.js" */
 
 const MAX_COUNTED = 2000; // the server stops counting here
-const VIEWS = /** @type {View[]} */ (Object.keys(LIST.views));
 
-/** @param {Ui} ui */
-export const viewsView = (ui) => html`
-  <nav class="views" aria-label=${LIST.viewsName}>
-    ${VIEWS.map(
-      (view) => html`
-        <button type="button" data-view=${view} aria-current=${view === ui.view ? "page" : nothing} @click=${() => ui.open(view)}>
-          ${LIST.views[view]}
-        </button>
-      `,
-    )}
-  </nav>
-`;
-
-/** Renders search, filters and the button that begins a selection. @param {Ui} ui */
+/** Renders the view's name and what changes its order and its tasks. @param {Ui} ui */
 export function toolsView(ui) {
-  const { pages, selection } = ui;
-  const { label, priority } = pages.filter;
-  const open = ui.filtersOpen || Boolean(label || priority);
+  const { view, pages, selection } = ui;
   return html`
-    <div class="tools" role="search">
-      <label class="search">
-        ${icon("search")}
-        <input
-          type="search"
-          data-part="search"
-          dir="auto"
-          aria-label=${LIST.search}
-          placeholder=${LIST.search}
-          .value=${ui.searched}
-          @input=${(/** @type {Event} */ event) => ui.search(/** @type {HTMLInputElement} */ (event.target).value)}
-        />
-      </label>
+    <div class="tools">
+      <h2>${LIST.views[view]}</h2>
+      ${view === "today" ? html`<span class="quiet" translate="no" lang=${LANGUAGE}>${fullDay(ui.today, ui.today)}</span>` : nothing}
       <span class="quiet total" translate="no">${pages.current && pages.total > 0 ? `${counted(pages.total)}${pages.total === MAX_COUNTED ? "+" : ""}` : ""}</span>
-      ${iconButton("filter", LIST.filter, () => ui.toggleFilters(), { expanded: open })}
-      ${iconButton("select", selection.active ? LIST.endSelection : LIST.select, () => (selection.active ? selection.end() : selection.begin()), { pressed: selection.active })}
-      ${open ? filters(ui) : nothing}
+      ${sortView(ui)}
+      ${iconButton("filter", LIST.filter, () => ui.toggleFilters(), { expanded: ui.filtersOpen })}
+      ${iconButton("select", selection.active ? LIST.endSelection : LIST.select, () => (selection.active ? selection.end() : selection.begin()), { pressed: selection.active, command: "select" })}
+      ${filtersView(ui)}
     </div>
   `;
 }
 
 /** @param {Ui} ui */
-function filters(ui) {
+const sortView = (ui) => html`
+  <label class="sort" title=${LIST.sort}>
+    ${icon("sort")}<span aria-hidden="true">${LIST.sorts[ui.navigation.sort]}</span>
+    ${selectView("sort", Object.entries(LIST.sorts), ui.navigation.sort, {
+      label: LIST.sort,
+      change: ({ target }) => ui.navigation.setSort(/** @type {Sort} */ (target.value)),
+    })}
+  </label>
+`;
+
+/** Renders the filters that are set, each with a button that removes it, and the inputs that set them. @param {Ui} ui */
+function filtersView(ui) {
   const { label, priority } = ui.pages.filter;
-  const labels = [...new Set([...ui.reader.labels, ...(label ? [label] : [])])].sort((one, other) => one.localeCompare(other));
-  const chosen = (/** @type {Event} */ { target }) => {
-    const { name, value } = /** @type {HTMLSelectElement} */ (target);
-    void ui.setFilter(/** @type {Partial<Filter>} */ ({ [name]: value }));
-  };
+  if (!ui.filtersOpen && !label && !priority) return nothing;
   return html`
-    <div class="filters" @change=${chosen}>
-      <select name="label" data-part="label" aria-label=${LIST.label} .value=${label}>
-        <option value="" ?selected=${!label}>${LIST.anyLabel}</option>
-        ${labels.map((one) => html`<option value=${one} ?selected=${one === label}>${one}</option>`)}
-      </select>
-      <select name="priority" data-part="priority" aria-label=${LIST.priority} .value=${priority}>
-        <option value="" ?selected=${!priority}>${LIST.anyPriority}</option>
-        ${Object.entries(PRIORITIES).map(([value, name]) => html`<option value=${value} ?selected=${value === priority}>${name}</option>`)}
-      </select>
-      ${label || priority
-        ? html`<button type="button" class="text-button" @click=${() => ui.setFilter({ label: "", priority: "" })}>${LIST.clearFilter}</button>`
-        : nothing}
+    <div class="filters">
+      ${ui.filtersOpen ? filterInputs(ui) : nothing}
+      ${label ? filterChip(`#${label}`, () => ui.navigation.setFilter({ label: "" })) : nothing}
+      ${priority ? filterChip(`${LIST.priority}: ${PRIORITIES[priority]}`, () => ui.navigation.setFilter({ priority: "" })) : nothing}
+      ${label && priority ? html`<button type="button" class="text-button" @click=${() => ui.navigation.setFilter({ label: "", priority: "" })}>${LIST.clearFilters}</button>` : nothing}
     </div>
   `;
+}
+
+/** @param {string} text @param {() => void} remove */
+const filterChip = (text, remove) => html`<span class="chip"><span dir="auto">${text}</span>${iconButton("close", LIST.clearFilter(text), remove)}</span>`;
+
+/** @param {Ui} ui */
+function filterInputs(ui) {
+  const { label, priority } = ui.pages.filter;
+  const labels = [...new Set([...ui.reader.labels, ...(label ? [label] : [])])].sort((one, other) => one.localeCompare(other));
+  const change = (/** @type {{target: HTMLSelectElement}} */ { target }) =>
+    void ui.navigation.setFilter(/** @type {Partial<Filter>} */ ({ [target.name]: target.value }));
+  return [
+    selectView("label", [["", LIST.anyLabel], ...labels.map((one) => /** @type {[string, string]} */ ([one, one]))], label, { label: LIST.label, change }),
+    selectView("priority", [["", LIST.anyPriority], ...Object.entries(PRIORITIES)], priority, { label: LIST.priority, change }),
+  ];
 }
 
 /** Renders the actions for the selected tasks. @param {Ui} ui */
 export function barView(ui) {
-  const { selection, selected, view } = ui;
+  const { selection, view } = ui;
+  const count = selection.tasks.length;
   if (!selection.active) return nothing;
-  const none = selected.length === 0;
-  const act = (/** @type {Icon} */ name, /** @type {string} */ text, /** @type {() => void} */ work) =>
-    html`<button type="button" class="text-button" ?disabled=${none} @click=${work}>${icon(name)}<span>${text}</span></button>`;
+  const act = (/** @type {Icon} */ name, /** @type {string} */ text, /** @type {() => void} */ work, /** @type {Command | undefined} */ command = undefined) =>
+    html`<button type="button" class="text-button" title=${withKey(text, command)} ?disabled=${count === 0} @click=${work}>${icon(name)}<span>${text}</span></button>`;
   return html`
-    <div class="selection" role="toolbar" aria-label=${LIST.selected(selected.length)}>
-      <span role="status" translate="no">${LIST.selected(selected.length)}</span>
+    <div class="selection" role="toolbar" aria-label=${LIST.selected(count)}>
+      <span role="status" translate="no">${LIST.selected(count)}</span>
       <span class="spacer"></span>
       ${view === "deleted"
-        ? act("restore", LIST.restore, () => ui.actions.restore(ui.takeSelected()))
+        ? act("restore", LIST.restore, () => ui.actions.restore(ui.selection.take()))
         : html`
-            ${view === "done" ? nothing : act("check", LIST.complete, () => ui.actions.tick(ui.takeSelected(), true))}
-            ${view === "done" ? nothing : act("calendar", LIST.move, () => ui.startMove(selected))}
-            ${act("remove", LIST.remove, () => ui.remove(ui.takeSelected()))}
+            ${view === "done" ? nothing : act("check", LIST.complete, () => ui.actions.tick(ui.selection.take(), true), "complete")}
+            ${view === "done" ? nothing : act("calendar", LIST.move, () => ui.moveDialog.open(selection.tasks), "date")}
+            ${act("remove", LIST.remove, () => ui.remove(ui.selection.take()), "remove")}
           `}
       ${iconButton("close", LIST.endSelection, () => ui.selection.end())}
     </div>
   `;
 }
+
+/** @param {string} name @param {[value: string, text: string][]} options @param {string} chosen @param {{label?: string, change?: (event: {target: HTMLSelectElement}) => void}} [more] */
+export const selectView = (name, options, chosen, { label, change } = {}) => html`
+  <select name=${name} data-part=${name} aria-label=${label ?? nothing} .value=${chosen} @change=${change ?? nothing}>
+    ${options.map(([value, text]) => html`<option value=${value} ?selected=${value === chosen}>${text}</option>`)}
+  </select>
+`;

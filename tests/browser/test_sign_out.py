@@ -1,0 +1,98 @@
+"""The question before a sign-out: what is not saved is sent, kept, discarded, or stays as it is."""
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.browser import screen, task_list
+from tests.browser.conftest import OpenPage, Violations, sign_in
+from tests.browser.task_list import TaskApi
+from tests.support.users import User
+
+pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+
+COUNT = """() => new Promise((resolve) => {
+    indexedDB.open("todo").onsuccess = ({ target: { result: database } }) => {
+        database.transaction("unsaved").objectStore("unsaved").count().onsuccess = ({ target }) => {
+            database.close();
+            resolve(target.result);
+        };
+    };
+})"""
+
+
+async def add(page: Page, text: str) -> None:
+    await task_list.adding(page).fill(text)
+    await task_list.adding(page).press("Enter")
+
+
+async def ask(page: Page) -> Locator:
+    await screen.from_menu(page, "Sign out")
+    dialog = page.get_by_role("dialog", name="Sign out?")
+    await expect(dialog).to_be_visible()
+    return dialog
+
+
+async def test_unsaved_changes_are_sent_before_the_sign_out(
+    open_list: OpenPage, tasks: TaskApi, violations: Violations
+) -> None:
+    await tasks.add("bread", due="today")
+    page = await open_list()
+    await page.route(task_list.API, lambda route: route.abort())
+    await add(page, "milk")
+    await task_list.tick(page, "milk").click()
+    await task_list.title_of(page, "bread").click()
+    await page.get_by_role("textbox", name="Title").fill("brown bread")
+    dialog = await ask(page)
+    await expect(dialog).to_contain_text("2 changes and an edited task are not saved yet.")
+    assert await violations(page) == []
+    await screen.button(dialog, "Cancel").click()
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_role("textbox", name="Title")).to_have_value("brown bread")
+    dialog = await ask(page)
+    await screen.button(dialog, "Send").click()
+    await expect(dialog).to_contain_text("3 changes are not saved yet.")
+    await expect(dialog.get_by_role("alert")).to_contain_text("Not everything could be sent")
+    await expect(task_list.titles(page)).to_have_text(["brown bread", "milk"])
+    await page.unroute_all()
+    await screen.button(dialog, "Send").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    assert await tasks.titles("all") == ["brown bread"]
+    assert await tasks.titles("done") == ["milk"]
+    assert await page.evaluate(COUNT) == 0
+
+
+async def test_rejected_change_stops_the_sign_out(open_list: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("bread", due="today")
+    page = await open_list()
+    await task_list.title_of(page, "bread").click()
+    await page.get_by_role("textbox", name="Title").fill("")
+    dialog = await ask(page)
+    await expect(dialog).to_contain_text("An edited task is not saved yet.")
+    await screen.button(dialog, "Send").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("Something was rejected.")
+    await page.keyboard.press("Escape")
+    await expect(task_list.rows(page).get_by_role("alert")).to_have_text("A task needs a title.")
+
+
+async def test_draft_is_kept_for_its_user_or_discarded(open_list: OpenPage, user: User) -> None:
+    page = await open_list()
+    await task_list.adding(page).fill("half a task")
+    dialog = await ask(page)
+    await expect(dialog).to_contain_text("A draft is not saved yet.")
+    await expect(dialog).to_contain_text("What cannot be sent stays in this browser")
+    await screen.button(dialog, "Sign out").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    assert "half a task" not in await page.locator("body").inner_text()
+    await sign_in(page.context, user)
+    await page.reload()
+    await expect(task_list.adding(page)).to_have_value("half a task")
+    dialog = await ask(page)
+    await screen.button(dialog, "Discard").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    assert await page.evaluate(COUNT) == 0
+    await sign_in(page.context, user)
+    await page.reload()
+    await task_list.loaded(page)
+    await expect(task_list.adding(page)).to_have_value("")
+    await screen.from_menu(page, "Sign out")
+    await expect(page.get_by_label("Token")).to_be_visible()  # nothing is asked

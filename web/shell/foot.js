@@ -1,0 +1,209 @@
+// @ts-check
+import { storage } from "../chat/storage.js";
+import { icon } from "../icons.js";
+import { removeBidiControls } from "../words.js";
+import { ariaKeys, singleKeys, withKey } from "../shortcuts.js";
+import { KEYS, TEXTS } from "../texts.js";
+import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
+import { byId } from "./elements.js";
+/** @import {Icon} from "../icons.js" */
+/** @import {Command} from "../shortcuts.js" */
+/** @import {Config} from "../options.js" */
+
+/** @type {readonly Theme[]} */
+const THEMES = ["system", "light", "dark"];
+
+/** What `GET /usage` responds. @typedef {{input_tokens: number, output_tokens: number, limit: number | null}} Usage */
+
+/** The foot of the side bar: the model, who is signed in, and the menu. */
+export class Foot {
+  /** Who is signed in. @type {string | null} */
+  #user = null;
+  /** Whether notifications are shown; undefined if the browser cannot show them. @type {boolean | undefined} */
+  #reminding;
+  /** The name of the shown chat. */
+  #chat = "";
+  /** @type {{text: string, href: string} | undefined} */
+  #other;
+  /** The model tokens of the user, since the menu was opened. @type {Usage | undefined} */
+  #usage;
+  #place = byId("foot");
+  #config;
+  #theme;
+  #actions;
+
+  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, keys: () => void, keysChanged: () => void, signOut: () => void, loadUsage: () => Promise<Usage | undefined>}} actions */
+  constructor(config, theme, actions) {
+    this.#config = config;
+    this.#theme = theme;
+    this.#actions = actions;
+    this.draw();
+  }
+
+  /** @param {string | null} user who is signed in; null for nobody */
+  enter(user) {
+    this.#user = user;
+    this.#usage = undefined;
+    this.draw();
+  }
+
+  /** @param {boolean | undefined} reminding */
+  remind(reminding) {
+    this.#reminding = reminding;
+    this.draw();
+  }
+
+  /** Sets the name of the shown chat and the link to the other one. @param {string} text @param {{text: string, href: string}} [other] */
+  describe(text, other) {
+    this.#chat = text;
+    this.#other = other;
+    this.draw();
+  }
+
+  /** @param {ToggleEvent} event */
+  async #showUsage({ newState }) {
+    if (newState !== "open" || this.#user === null) return;
+    const usage = await this.#actions.loadUsage();
+    this.#usage = this.#user !== null ? usage : undefined; // else the user has signed out meanwhile
+    this.draw();
+  }
+
+  draw() {
+    const named = this.#user !== null && this.#config.auth === "jwt";
+    const name = named ? html`<p class="user" title=${removeBidiControls(TEXTS.signedInAs(this.#user))} dir="auto" translate="no">${this.#user}</p>` : nothing;
+    render([name, this.#badge(), this.#menu()], this.#place);
+  }
+
+  #badge() {
+    const { offline, name, writesCalls } = this.#config.model;
+    const { agents } = this.#config;
+    const { about } = TEXTS;
+    const label = offline ? about.offline : writesCalls ? about.limited(name) : name;
+    return html`
+      <button type="button" class="server ${offline || writesCalls ? "limited" : ""}" popovertarget="about" title=${about.title}>
+        <span>${label}</span>
+      </button>
+      <div id="about" class="panel" popover role="dialog" aria-label=${about.title}>
+        <h2>${about.title}</h2>
+        <p>${offline ? about.offlineMeans : about.model(name)}</p>
+        ${writesCalls ? html`<p>${about.writesCalls}</p>` : nothing}
+        ${offline ? setUp() : nothing}
+        <p>${this.#config.auth === "none" ? about.unchecked : about.checked}</p>
+        <p>${agents?.offered ? about.agents(agents.confinement) : about.noAgents}</p>
+        ${this.#chat ? html`<p class="which">${this.#chat}</p>` : nothing}
+        ${this.#other ? html`<a class="button" href=${this.#other.href}>${this.#other.text}</a>` : nothing}
+      </div>
+    `;
+  }
+
+  #menu() {
+    const { remind, calendar, memory, keys, signOut } = this.#actions;
+    const reminding = this.#reminding;
+    return html`
+      <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
+      <div id="menu" class="panel" popover role="dialog" aria-label=${TEXTS.menu} @beforetoggle=${this.#showUsage.bind(this)}>
+        <fieldset class="choice">
+          <legend>${TEXTS.theme.title}</legend>
+          ${THEMES.map((theme) => this.#themeChoice(theme))}
+        </fieldset>
+        ${this.#user !== null && reminding !== undefined
+          ? html`<button type="button" class="item" aria-pressed=${reminding} @click=${() => remind(!reminding)}>
+              ${icon("bell")}${TEXTS.remind}${reminding ? icon("check") : nothing}
+            </button>`
+          : nothing}
+        ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, calendar) : nothing}
+        ${this.#user !== null ? menuButton("notes", TEXTS.memory.title, memory) : nothing}
+        ${this.#user !== null ? [menuButton("keys", KEYS.title, keys, "keys"), this.#singleKeys()] : nothing}
+        ${this.#user !== null && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
+        ${isSecureContext ? nothing : html`<p class="tokens">${TEXTS.insecure}</p>`} ${this.#tokens()}
+      </div>
+    `;
+  }
+
+  /** Renders the switch of the keys that are a single character. */
+  #singleKeys() {
+    const toggle = () => {
+      singleKeys.on = !singleKeys.on;
+      this.#actions.keysChanged();
+    };
+    return html`<button type="button" class="item" aria-pressed=${singleKeys.on} @click=${toggle}>
+      ${icon("keys")}${KEYS.single}${singleKeys.on ? icon("check") : nothing}
+    </button>`;
+  }
+
+  #tokens() {
+    if (!this.#usage || (this.#usage.limit === null && this.#config.model.offline)) return nothing;
+    const { input_tokens, output_tokens, limit } = this.#usage;
+    return html`<p class="tokens">${TEXTS.tokens(input_tokens + output_tokens, limit)}</p>`;
+  }
+
+  /** @param {Theme} theme */
+  #themeChoice(theme) {
+    const choose = () => this.#theme.choose(theme);
+    return html`<label
+      ><input type="radio" name="theme" value=${theme} .checked=${this.#theme.chosen === theme} @change=${choose} /><span
+        >${icon(theme)}${TEXTS.theme[theme]}</span
+      ></label
+    >`;
+  }
+}
+
+const setUp = () => html`
+  <details>
+    <summary>${TEXTS.about.setUp}</summary>
+    <p>${TEXTS.about.setUpHow}</p>
+    <pre tabindex="0"><code>${TEXTS.about.setUpLines}</code></pre>
+    <p>${TEXTS.about.setUpElse}</p>
+  </details>
+`;
+
+/** @param {Icon} drawn @param {string} label @param {() => void} action @param {Command} [command] */
+function menuButton(drawn, label, action, command) {
+  const click = () => {
+    byId("menu").hidePopover();
+    action();
+  };
+  return html`<button type="button" class="item" aria-keyshortcuts=${ariaKeys(command) ?? nothing} title=${command ? withKey(label, command) : nothing} @click=${click}>
+    ${icon(drawn)}${label}
+  </button>`;
+}
+
+/** @typedef {"system" | "light" | "dark"} Theme */
+
+const KEY = "todo-theme"; // also in early.js; it belongs to the browser and stays after signing out
+const GROUNDS = { light: "#ffffff", dark: "#16181a" }; // as in style.css
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** The theme of the page: the system's or a chosen one. */
+export class ThemeChoice extends EventTarget {
+  constructor() {
+    super();
+    systemIsDark.addEventListener("change", () => this.#changed());
+    this.#changed();
+  }
+
+  /** @returns {Theme} */
+  get chosen() {
+    const stored = storage.get(KEY);
+    return stored === "light" || stored === "dark" ? stored : "system";
+  }
+
+  /** The shown theme. @returns {"light" | "dark"} */
+  get scheme() {
+    const { chosen } = this;
+    if (chosen !== "system") return chosen;
+    return systemIsDark.matches ? "dark" : "light";
+  }
+
+  /** @param {Theme} theme */
+  choose(theme) {
+    storage.set(KEY, theme === "system" ? null : theme);
+    this.#changed();
+  }
+
+  #changed() {
+    document.documentElement.dataset.theme = this.chosen;
+    document.querySelector("meta[name=theme-color]")?.setAttribute("content", GROUNDS[this.scheme]);
+    this.dispatchEvent(new Event("change"));
+  }
+}
