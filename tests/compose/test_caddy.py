@@ -1,6 +1,8 @@
 """`deploy/Caddyfile` before a backend and an MCP server, as Caddy of Debian 12 reads it."""
 
+import contextlib
 import os
+import re
 import shutil
 import ssl
 from collections.abc import Iterator
@@ -10,7 +12,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
+from tests.browser.draw_icons import chromium
 from tests.conftest import ROOT, find_free_port
 from tests.logins import as_service
 from tests.processes import Program, ServiceProcess
@@ -126,6 +130,83 @@ def test_page_and_stream(site: Site) -> None:
             assert any("Good " in line for line in lines), "events arrive as they are sent"
             model.post("/release")
             assert '"status": "completed"' in [*lines][-1]
+
+
+def test_page_below_a_path(session_database_url: str, tmp_path: Path) -> None:
+    """Whether the proxy removes the path from requests or not; every address of the page is below it."""
+    port = find_free_port()
+    url = f"http://localhost:{port}/todo"
+    mcp = ServiceProcess("mcp_server", "MCP_PORT", tmp_path / "mcp.log", DATABASE_URL=as_service(session_database_url))
+    mcp.environment["MCP_URL"] = f"{mcp.url}/mcp"
+    backend = ServiceProcess(
+        *("backend", "BACKEND_PORT", tmp_path / "backend.log"),
+        DATABASE_URL=as_service(session_database_url),
+        MCP_URL=f"{mcp.url}/mcp",
+        AGENTS="off",
+        BACKEND_URL=url,
+        LLM_PROVIDER="offline",
+    )
+    file = tmp_path / "Caddyfile"
+    with ExitStack() as stack:
+        for service in (mcp, backend):
+            service.start()
+            stack.callback(service.end)
+        for service in (mcp, backend):
+            service.wait_until_ready()
+        for directive in ("handle", "handle_path"):  # leaves the path, and removes it
+            site = f"{directive} /todo/* {{\n reverse_proxy 127.0.0.1:{backend.port}\n }}\n respond 418"
+            file.write_text(f"{{\n admin off\n}}\nhttp://localhost:{port} {{\n {site}\n}}\n")
+            caddy = Program(tmp_path / f"caddy-{directive}.log")
+            caddy.launch([PROGRAM, "run", "--config", str(file)], env={**os.environ, "HOME": str(tmp_path)})
+            with contextlib.closing(httpx2.Client(trust_env=False, timeout=WAIT_SECONDS)) as http:
+                caddy.wait_until(lambda http=http: is_answered(http, url))
+                visit_below_a_path(http, url)
+                browse_below_a_path(url)
+            caddy.end()
+
+
+def is_answered(http: httpx2.Client, url: str) -> bool:
+    try:
+        return http.get(f"{url}/health").status_code == 200
+    except httpx2.TransportError:
+        return False
+
+
+def visit_below_a_path(http: httpx2.Client, url: str) -> None:
+    page = http.get(f"{url}/today")
+    assert page.status_code == 200
+    assert '<base href="/todo/">' in page.text
+    addresses = re.findall(r'(?:href|src)="([^"#]+)"', page.text.replace('<base href="/todo/">', ""))
+    assert addresses
+    for address in addresses:
+        assert not re.match("/|[a-z]+:", address), "relative to the base"
+        assert http.get(f"{url}/{address}").status_code == 200, address
+    assert "todo/" not in http.get(f"{url}/manifest.json").text, "relative to the manifest"
+    added = http.post(f"{url}/tasks", json={"title": "Buy milk"})
+    assert added.status_code == 201, added.text
+    assert http.get(f"{url}/tasks/").headers["location"] == f"{url}/tasks"
+    assert "at /todo/nothing." in http.get(f"{url}/nothing").json()["error"]
+    assert http.get(f"{url}/openapi.json").json()["servers"] == [{"url": "/todo"}]
+    assert http.post(f"{url}/calendar").json()["url"].startswith(f"{url}/calendar/")
+
+
+def browse_below_a_path(url: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        context, requested = browser.new_context(), list[str]()
+        context.on("request", lambda request: requested.append(request.url))
+        page = context.new_page()
+        page.goto(f"{url}/")
+        page.get_by_role("textbox", name="Message").wait_for(timeout=WAIT_SECONDS * 1000)
+        page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+        assert page.evaluate("navigator.serviceWorker.ready.then(({ scope }) => scope)") == f"{url}/"
+        page.get_by_role("link", name="Upcoming").first.click()
+        expect(page).to_have_url(f"{url}/upcoming")
+        page.reload()
+        page.get_by_role("textbox", name="Message").wait_for(timeout=WAIT_SECONDS * 1000)
+        browser.close()
+    assert [address for address in requested if not address.startswith(f"{url}/")] == []
+    assert len(requested) > 50
 
 
 def test_tools(site: Site) -> None:

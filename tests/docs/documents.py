@@ -41,8 +41,8 @@ _PROGRAM = (
 )
 _COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})")
 _ANSWER = re.compile(r"\{|data: |id: ")
-_NEITHER = re.compile(r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |new |\w+Message\w*[:(]")
-"""Settings, SQL, a message to write, and JavaScript."""
+_NEITHER = re.compile(r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |handle |new |\w+Message\w*[:(]")
+"""Settings, SQL, a message to write, JavaScript, and lines for Caddy."""
 _DIAGRAM = re.compile(r"```\n(?!.*\./todo).*[─►]", re.DOTALL)
 
 

@@ -24,10 +24,12 @@ pytestmark = pytest.mark.long(seconds=15)
 
 REQUESTS = [one for one in COMMANDS if one.document in HTTP_DOCUMENTS and "curl " in one.text]
 WITHOUT_COMMAND = {
-    *(("get", path) for path in ("/", "/c/{chat_id}", "/widget", "/web/{path}", "/openapi.json")),
+    *(("get", path) for path in ("/", "/c/{chat_id}", "/t/{task_id}", "/widget", "/openapi.json")),
+    *(("get", path) for path in ("/today", "/upcoming", "/all", "/done", "/deleted")),
+    *(("get", path) for path in ("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js")),
     *(("get", path) for path in ("/health", "/ready", "/metrics", "/calendar/{name}")),
     *((method, "/calendar") for method in ("get", "post", "delete")),
-    *((method, "/session") for method in ("post", "delete")),
+    *((method, "/session") for method in ("get", "post", "delete")),
     *((method, "/chats/{chat_id}/files/{path}") for method in ("get", "put", "delete")),
     ("get", "/chats/{chat_id}/files"),
     ("post", "/chats/{chat_id}/commit"),
