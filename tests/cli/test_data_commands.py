@@ -280,9 +280,12 @@ async def test_calendar(stack: Stack, user: User, model: ScriptedModel) -> None:
 
 
 async def test_other_mcp_servers(stack: Stack, tmp_path: Path) -> None:
-    """Their tools are listed in full, approved, and seen to have changed since."""
+    """Their tools are listed in full, approved, and seen to have changed since.
+
+    No other test has a server of this name: approvals hold for the whole database.
+    """
     description, file = tmp_path / "description", tmp_path / "mcp.json"
-    web: dict[str, Any] = {
+    shop: dict[str, Any] = {
         "command": "/bin/sh",
         "args": ["-c", f"printf '\\033]0;taken over\\007\\n' >&2; exec {sys.executable} -m tests.foreign_server"],
         "cwd": str(ROOT),
@@ -290,7 +293,7 @@ async def test_other_mcp_servers(stack: Stack, tmp_path: Path) -> None:
         "tools": ["say", "add_task"],
     }
     gone = {"command": "/no/such/program", "args": ["${env:WEB_KEY}"]}
-    file.write_text(json.dumps({"mcpServers": {"web": web, "gone": gone}}))
+    file.write_text(json.dumps({"mcpServers": {"shop": shop, "gone": gone}}))
 
     async def mcp(*arguments: str) -> tuple[int, str]:
         settings = {"MCP_SERVERS_FILE": str(file), "WEB_KEY": KEY}
@@ -303,22 +306,22 @@ async def test_other_mcp_servers(stack: Stack, tmp_path: Path) -> None:
 
     status, listed = await mcp("list")
     assert status == 0
-    assert "mcp.web.say: not approved" in listed
-    assert "mcp.web.much" in listed, "a tool that the file does not allow is shown, too"
+    assert "mcp.shop.say: not approved" in listed
+    assert "mcp.shop.much" in listed, "a tool that the file does not allow is shown, too"
     assert "/no/such/program" in listed
-    assert (await mcp("approve", "web"))[0] == 0
+    assert (await mcp("approve", "shop"))[0] == 0
     description.write_text("Something else.")
     _, listed = await mcp("list")
-    assert "mcp.web.say: changed" in listed, "it was approved"
+    assert "mcp.shop.say: changed" in listed, "it was approved"
     assert "Something else." in listed
-    status, output = await mcp("test", "web")
+    status, output = await mcp("test", "shop")
     assert status == 0
     assert r"\x1b]0;taken over\x07" in output
-    status, output = await mcp("approve", "web", "much")
+    status, output = await mcp("approve", "shop", "much")
     assert status == 1, "a tool that the file does not allow is not approved"
     assert "Traceback" not in output
-    web["args"] = ["${env:DATABASE_URL}"]
-    file.write_text(json.dumps({"mcpServers": {"web": web}}))
+    shop["args"] = ["${env:DATABASE_URL}"]
+    file.write_text(json.dumps({"mcpServers": {"shop": shop}}))
     assert (await mcp("list"))[0] == os.EX_CONFIG, "a setting of this program is given to nobody"
 
 
