@@ -10,24 +10,26 @@ export function databaseName() {
   return pathname === "/" ? "todo" : `todo ${pathname}`;
 }
 
-/** Opens the database; null where the browser has none, as in some private windows. @returns {Promise<IDBDatabase | null>} */
-export async function openDatabase() {
+/** Takes a database that was opened after `OPENING`. @typedef {(database: IDBDatabase) => void} TakeLate */
+
+/** Opens the database; null where the browser has none, as in some private windows. @param {TakeLate} [takeLate] @returns {Promise<IDBDatabase | null>} */
+export async function openDatabase(takeLate = (database) => database.close()) {
   try {
-    return await open(VERSION);
+    return await open(takeLate, VERSION);
   } catch (error) {
     const isNewer = /** @type {Error} */ (error).name === "VersionError"; // of a later release, which was replaced by this one again
-    return isNewer ? open().catch(() => null) : null;
+    return isNewer ? open(takeLate).catch(() => null) : null;
   }
 }
 
-/** @param {number} [version] the present one @returns {Promise<IDBDatabase>} */
-function open(version) {
+/** @param {TakeLate} takeLate @param {number} [version] the present one @returns {Promise<IDBDatabase>} */
+function open(takeLate, version) {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open(databaseName(), version);
-    let late = false;
+    let isLate = false;
     const giveUp = () => {
-      late = true;
-      reject(request.error ?? new Error("the database cannot be opened"));
+      isLate = true;
+      reject((request.readyState === "done" && request.error) || new Error("the database cannot be opened"));
     };
     request.onupgradeneeded = () => {
       for (const [name, keyPath] of Object.entries(STORES)) request.result.createObjectStore(name, { keyPath });
@@ -35,8 +37,8 @@ function open(version) {
     request.onsuccess = () => {
       const { result: database } = request;
       database.onversionchange = () => database.close();
-      if (late || Object.keys(STORES).some((name) => !database.objectStoreNames.contains(name))) database.close();
-      else return resolve(database);
+      if (Object.keys(STORES).every((name) => database.objectStoreNames.contains(name))) return isLate ? takeLate(database) : resolve(database);
+      database.close();
       giveUp();
     };
     request.onerror = request.onblocked = giveUp;

@@ -67,14 +67,26 @@ export class Unsaved extends EventTarget {
 
   /** Opens what this tab has of a user. @param {string} user @param {string | null} session the last known one */
   static async open(user, session) {
-    const database = await openDatabase();
-    const unsaved = new Unsaved(user, database, session);
+    /** @type {Unsaved | undefined} */
+    let unsaved;
+    const database = await openDatabase((late) => void unsaved?.#takeLate(late).catch(() => {}));
+    unsaved = new Unsaved(user, database, session);
     unsaved.#lasting = true;
     unsaved.#failed = database === null;
     for (const row of await unsaved.#load().catch(() => [])) if (row.tab === unsaved.#tab) unsaved.#rows.set(row.key, row);
     unsaved.#post({ asks: true });
-    setTimeout(() => void unsaved.#takeOver().catch(() => {}), ANSWER);
+    setTimeout(() => void unsaved?.#takeOver().catch(() => {}), ANSWER);
     return unsaved;
+  }
+
+  /** Reads and stores everything in a database that was opened after the page had begun without. @param {IDBDatabase} database */
+  async #takeLate(database) {
+    if (this.#database || this.#closed.signal.aborted) return database.close();
+    this.#database = database;
+    for (const row of await this.#load()) if (row.tab === this.#tab && !this.#changed.has(row.key)) this.#rows.set(row.key, row);
+    this.dispatchEvent(new Event("change"));
+    this.#storeSoon(this.#changed);
+    await this.#takeOver();
   }
 
   /** Says in which session the user is. @param {string | null} session null without sign-in */

@@ -30,11 +30,24 @@ WITHOUT_DATABASE = {
     "blocked": "indexedDB.open = () => { throw new DOMException('not here', 'SecurityError'); };",
     "does not answer": "indexedDB.open = () => ({});",
     "cannot be opened": """indexedDB.open = () => {
-        const request = { error: new DOMException('broken', 'UnknownError') };
+        const request = { readyState: "done", error: new DOMException('broken', 'UnknownError') };
         queueMicrotask(() => request.onerror());
         return request;
     };""",
 }
+KEEP_DATABASE = """() => new Promise((resolve, reject) => {
+    const request = indexedDB.open("todo", 2);
+    request.onupgradeneeded = () => {
+        const { transaction } = request;
+        const store = transaction.objectStore("unsaved");
+        const goOn = () => (globalThis.giveBack ? transaction.abort() : (store.count().onsuccess = goOn));
+        goOn();
+        resolve(null);
+    };
+    request.onblocked = reject;
+    request.onerror = (event) => event.preventDefault();
+})"""
+"""Begins an upgrade, as a page of a later release does, and ends it without a change once `giveBack` is set."""
 CHANGE_ROWS = """([user, tab]) => new Promise((resolve) => {
     indexedDB.open("todo").onsuccess = ({ target: { result: database } }) => {
         const transaction = database.transaction("unsaved", "readwrite");
@@ -196,6 +209,25 @@ async def test_full_disk_is_tried_again_and_asks_before_the_page_is_left(open_pa
     await open_store(page)
     assert await read(page, "draft/1") == "a" * 100_000
     assert await read(page, "draft/2") == "there is space again"
+
+
+async def test_text_is_read_once_a_late_database_answers(open_page: OpenPage) -> None:
+    page = await open_page(pane="tasks")
+    await task_list.loaded(page)
+    await task_list.adding(page).fill("call mum")
+    await page.reload()
+    await expect(task_list.adding(page)).to_have_value("call mum")
+    other = await page.context.new_page()
+    await other.goto("/health")
+    await other.evaluate(KEEP_DATABASE)
+    await page.reload()
+    await expect(task_list.adding(page)).to_have_value("")
+    await page.wait_for_timeout(3500)  # longer than the page waits for it
+    await other.evaluate("() => void (globalThis.giveBack = true)")
+    await expect(task_list.adding(page)).to_have_value("call mum")
+    await task_list.adding(page).fill("call dad")
+    await page.reload()
+    await expect(task_list.adding(page)).to_have_value("call dad")
 
 
 @pytest.mark.parametrize("way", WITHOUT_DATABASE)
