@@ -67,15 +67,13 @@ export class Unsaved extends EventTarget {
 
   /** Opens what this tab has of a user. @param {string} user @param {string | null} session the last known one */
   static async open(user, session) {
-    /** @type {Unsaved | undefined} */
-    let unsaved;
-    const database = await openDatabase((late) => void unsaved?.#takeLate(late).catch(() => {}));
-    unsaved = new Unsaved(user, database, session);
+    const database = await openDatabase((late) => void unsaved.#takeLate(late).catch(() => {}));
+    const unsaved = new Unsaved(user, database, session);
     unsaved.#lasting = true;
     unsaved.#failed = database === null;
     for (const row of await unsaved.#load().catch(() => [])) if (row.tab === unsaved.#tab) unsaved.#rows.set(row.key, row);
     unsaved.#post({ asks: true });
-    setTimeout(() => void unsaved?.#takeOver().catch(() => {}), ANSWER);
+    setTimeout(() => void unsaved.#takeOver().catch(() => {}), ANSWER);
     return unsaved;
   }
 

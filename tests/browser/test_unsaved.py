@@ -35,7 +35,7 @@ WITHOUT_DATABASE = {
         return request;
     };""",
 }
-KEEP_DATABASE = """() => new Promise((resolve, reject) => {
+KEEP_DATABASE = """() => new Promise((resolve) => {
     const request = indexedDB.open("todo", 2);
     request.onupgradeneeded = () => {
         const { transaction } = request;
@@ -44,7 +44,6 @@ KEEP_DATABASE = """() => new Promise((resolve, reject) => {
         goOn();
         resolve(null);
     };
-    request.onblocked = reject;
     request.onerror = (event) => event.preventDefault();
 })"""
 """Begins an upgrade, as a page of a later release does, and ends it without a change once `giveBack` is set."""
