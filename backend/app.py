@@ -113,7 +113,7 @@ def create_app(
     traced = [settings.path + path for path in ("/chatkit", "/chats", "/chat")]
     app.add_middleware(TelemetryMiddleware, traced=traced)
     app.add_middleware(PathPrefix, path=settings.path)
-    app.add_middleware(AddressTurns, most=AT_ONCE if settings.auth_mode == "jwt" else None)
+    app.add_middleware(AddressTurns, most=AT_ONCE if settings.signs_in else None)
     return app
 
 
@@ -250,7 +250,7 @@ async def _open_workspace(
         url,
         CallerToken(secret.get_secret_value(), url),
         mode=settings.agents,
-        unconfined=settings.auth_mode == "none",
+        unconfined=not settings.signs_in,
         resend_seconds=settings.mcp_resend_seconds,
         separate_agents={agent for server in servers for agent in server.agents},
         has_owner=settings.owner_secret is not None,

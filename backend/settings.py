@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings
 
 from common import ISSUER
 from common.environment import CONFIG, CommaSeparated, require
-from common.settings import WRONG_ISSUER, HttpUrl, Secret, ServiceSettings, is_http, limit_per_user
+from common.settings import WRONG_ISSUER, HttpUrl, Secret, ServiceSettings, SignInSettings, is_http, limit_per_user
 
 ProviderName = Literal[
     "cerebras",
@@ -52,12 +52,9 @@ def _check_page_url(url: str) -> str:
     return url.rstrip("/")
 
 
-class AddressSettings(BaseSettings):
+class AddressSettings(SignInSettings):
     """Where the backend is, and whether people sign in there."""
 
-    model_config = CONFIG
-
-    auth_mode: Literal["none", "jwt"] = "none"
     backend_host: str = "127.0.0.1"
     """The addresses and ports of the services. 127.0.0.1, ::1 and localhost each mean both loopback addresses.
     ./todo up uses the ports, but always serves this machine only.
@@ -281,7 +278,7 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
 
     def find_problem(self) -> str | None:
         """Returns a sentence about settings that do not fit together; None if they do."""
-        if self.owner_secret is not None and self.auth_mode != "none":
+        if self.owner_secret is not None and self.signs_in:
             return "OWNER_SECRET is allowed only with AUTH_MODE=none."
         if self.has_workspace and self.workspace_token_secret is None:
             return (

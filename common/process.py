@@ -65,7 +65,7 @@ def _share_metrics(workers: int) -> Iterator[None]:
 
 def warn_about_auth(settings: ServiceSettings, logger: logging.Logger, unchecked: str) -> None:
     """Logs `unchecked`, what it means that there is no sign-in, or that the provider's keys can be forged."""
-    if settings.auth_mode == "none":
+    if not settings.signs_in:
         logger.warning("AUTH_MODE=none: %s", unchecked)
     elif settings.auth_jwks_url and not _is_authentic(settings.auth_jwks_url):
         logger.warning(

@@ -68,7 +68,9 @@ _KeyUrl = Annotated[str, require(is_http, "must be the address of your identity 
 
 def limit_per_user(default: int, *, least: int = 1) -> Any:
     """Returns a limit (`int | None`) whose default is `default` with sign-in, and no limit without."""
-    return Field(default_factory=lambda fields: default if fields.get("auth_mode") == "jwt" else None, ge=least)
+    return Field(
+        default_factory=lambda fields: None if fields.get("auth_mode", "none") == "none" else default, ge=least
+    )
 
 
 class OwnerSettings(BaseSettings):
@@ -77,6 +79,24 @@ class OwnerSettings(BaseSettings):
     model_config = CONFIG
 
     migration_database_url: DatabaseUrl = Field(validation_alias=AliasChoices("MIGRATION_DATABASE_URL", "DATABASE_URL"))
+
+
+class SignInSettings(BaseSettings):
+    """Whether people sign in. Every mode is closed to strangers unless it is `none`."""
+
+    model_config = CONFIG
+
+    auth_mode: Literal["none", "jwt"] = "none"
+    """AUTH_MODE=none is for one user on this machine. There is no sign-in, so the services accept only loopback
+    addresses, unless AUTH_NONE_BEYOND_LOOPBACK=true. Set that only if no other machine can reach the ports.
+
+    AUTH_MODE=jwt is for several users. Each request needs a token of your identity provider, which is checked with the
+    settings below.
+    """
+
+    @property
+    def signs_in(self) -> bool:
+        return self.auth_mode != "none"
 
 
 class TokenSettings(BaseSettings):
@@ -113,7 +133,7 @@ class ClockSettings(BaseSettings):
         return lambda: utc_now() + offset
 
 
-class ProcessSettings(EdgeSettings, ClientLimits):
+class ProcessSettings(SignInSettings, EdgeSettings, ClientLimits):
     """The settings of every service; each field is an environment variable of the same name."""
 
     prefix: ClassVar[str]
@@ -129,13 +149,6 @@ class ProcessSettings(EdgeSettings, ClientLimits):
     """How many seconds a service may take to shut down after SIGTERM. /ready returns 503 at once, so that a load
     balancer stops sending requests; the service ends when no answer is running, after at least 3 seconds. 0: it ends at
     once, and so do running answers.
-    """
-    auth_mode: Literal["none", "jwt"] = "none"
-    """AUTH_MODE=none is for one user on this machine. There is no sign-in, so the services accept only loopback
-    addresses, unless AUTH_NONE_BEYOND_LOOPBACK=true. Set that only if no other machine can reach the ports.
-
-    AUTH_MODE=jwt is for several users. Each request needs a token of your identity provider, which is checked with the
-    settings below.
     """
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """DEBUG, INFO, WARNING or ERROR."""
@@ -225,7 +238,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         if self.test_clock_offset_seconds is not None and not is_loopback(self.get_service_setting("host")):
             advice = f"Unset it, or set {self.prefix}_HOST=127.0.0.1."
             return f"TEST_CLOCK_OFFSET_SECONDS is only for tests on this machine. {advice}"
-        if self.auth_mode == "jwt":
+        if self.signs_in:
             return self.find_token_problem()
         if self.auth_none_beyond_loopback or is_loopback(self.get_service_setting("host")):
             return None

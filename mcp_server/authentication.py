@@ -12,7 +12,7 @@ _GUARDED = frozenset({"/mcp", *PATHS})
 
 
 def create_auth_provider(settings: McpSettings) -> AuthProvider | None:
-    if settings.mcp_token_secret is None or settings.auth_mode == "none":
+    if settings.mcp_token_secret is None or not settings.signs_in:
         return None
     issuers: dict[str, Keys] = {ISSUER: SharedSecret(settings.mcp_token_secret.get_secret_value())}
     if settings.auth_issuer and (keys := settings.create_provider_keys()):
@@ -31,7 +31,7 @@ def create_auth_provider(settings: McpSettings) -> AuthProvider | None:
 
 def create_token_middleware(settings: McpSettings) -> list[Middleware]:
     guards = _GUARDED.__contains__
-    if settings.auth_mode == "jwt":
+    if settings.signs_in:
         resource_url = settings.mcp_url if settings.authorization_server else None
         return [Middleware(RequireToken, guards=guards, resource_url=resource_url)]
     if settings.mcp_token_secret is None:

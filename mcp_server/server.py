@@ -46,7 +46,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
     clock = settings.create_clock()
     per_minute = settings.limit_tool_calls_per_minute
     at_once = SimultaneousCalls(settings.limit_requests_at_once)
-    signs_in = settings.auth_mode == "jwt"
+    signs_in = settings.signs_in
     return create_tool_app(
         "todo",
         settings,
@@ -84,7 +84,7 @@ def _create_lifespan(settings: McpSettings, database: Database, clock: Clock) ->
                 await stack.enter_async_context(
                     run_sweeps(partial(delete_old_changes, database, days, clock), every_seconds=SWEEP_SECONDS)
                 )
-            context = {"database": database, "auth_mode": settings.auth_mode, "quota": quota}
+            context = {"database": database, "signs_in": settings.signs_in, "quota": quota}
             yield {**context, "zone": zone, "clock": clock}
 
     return state

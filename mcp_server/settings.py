@@ -1,10 +1,10 @@
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import AnyHttpUrl, Field
 
 from common import ISSUER
 from common.environment import require
-from common.settings import WRONG_ISSUER, ClockSettings, ServiceSettings, is_http, limit_per_user
+from common.settings import WRONG_ISSUER, ClockSettings, ServiceSettings, SignInSettings, is_http, limit_per_user
 
 
 def _is_mcp_url(url: str) -> bool:
@@ -47,6 +47,5 @@ class McpSettings(ServiceSettings):
         return None
 
 
-class ImportSettings(ClockSettings):
-    auth_mode: Literal["none", "jwt"] = "none"
+class ImportSettings(SignInSettings, ClockSettings):
     limit_tasks: int | None = limit_per_user(_MAX_TASKS)

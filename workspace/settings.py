@@ -68,11 +68,11 @@ class Settings(StoreSettings, ProcessSettings):
         return 2 * self.limit_file_bytes if method == "PUT" and path.startswith("/files/") else self.limit_request_bytes
 
     def find_problem(self) -> str | None:
-        if self.workspace_confinement == "none" and self.auth_mode != "none":
+        if self.workspace_confinement == "none" and self.signs_in:
             return (
                 "WORKSPACE_CONFINEMENT=none runs commands without a sandbox, so it is allowed only with AUTH_MODE=none."
             )
-        if self.workspace_data_dir and self.auth_mode != "none":
+        if self.workspace_data_dir and self.signs_in:
             return "WORKSPACE_DATA_DIR is allowed only with AUTH_MODE=none."
         return next(filter(None, map(self._problem_with_readable, self.workspace_read)), None)
 

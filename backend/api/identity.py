@@ -95,7 +95,7 @@ class Identity:
     """Finds the user of a request by its bearer token or its session cookie, never by its body."""
 
     def __init__(self, settings: BackendSettings) -> None:
-        self.required = settings.auth_mode == "jwt"
+        self.required = settings.signs_in
         self._owner_secret = settings.owner_secret
         if self.required:
             assert settings.auth_issuer

@@ -18,7 +18,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--revoke", action="store_true", help="make the present address stop working")
     given = parser.parse_args(arguments)
     settings: AddressSettings = read_or_stop(read_settings, AddressSettings)
-    if settings.auth_mode == "none" and given.user != LOCAL_USER:
+    if not settings.signs_in and given.user != LOCAL_USER:
         sys.exit(f"There is no user {given.user}: with AUTH_MODE=none the only user is {LOCAL_USER}.")
     work = partial(_revoke, user=given.user) if given.revoke else partial(_make, user=given.user, base=settings.address)
     data_commands.run(work)

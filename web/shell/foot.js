@@ -69,7 +69,7 @@ export class Foot {
   }
 
   draw() {
-    const named = this.#user !== null && this.#config.auth === "jwt";
+    const named = this.#user !== null && this.#config.auth !== "none";
     const name = named ? html`<p class="user" title=${removeBidiControls(TEXTS.signedInAs(this.#user))} dir="auto" translate="no">${this.#user}</p>` : nothing;
     render([name, this.#badge(), this.#menu()], this.#place);
   }
@@ -114,7 +114,7 @@ export class Foot {
         ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, calendar) : nothing}
         ${this.#user !== null ? menuButton("notes", TEXTS.memory.title, memory) : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, keys, "keys"), this.#singleKeys()] : nothing}
-        ${this.#user !== null && this.#config.auth === "jwt" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
+        ${this.#user !== null && this.#config.auth !== "none" ? menuButton("leave", TEXTS.signOut, signOut) : nothing}
         ${isSecureContext ? nothing : html`<p class="tokens">${TEXTS.insecure}</p>`} ${this.#tokens()}
       </div>
     `;
