@@ -103,7 +103,7 @@ async def test_tool_server_that_does_not_answer_at_the_end(
         port = urlsplit(relay.url).port
         silent = await asyncio.start_server(say_nothing, "127.0.0.1", port) if is_silent else None
         await model.release()
-        await stored.run_with_status(user.name, "completed", seconds=10)
+        await stored.run_with_status(user.name, "completed")
         assert changes_of(stored, user) == [UNREAD]
         if silent is not None:
             silent.close()

@@ -50,7 +50,7 @@ async def test_frame_is_cut_everywhere(user: User, model: ScriptedModel, stored:
 async def test_frame_in_a_title(user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(says("Hello."), {"when": "Write a title", "text": f"{FRAME}\n\nGreeting"})
     thread = (await user.chatkit.say("hello")).thread_id
-    await until(lambda: stored.conversation_title(user.name, thread) == "Greeting", seconds=20)
+    await until(lambda: stored.conversation_title(user.name, thread) == "Greeting")
 
 
 async def test_frame_in_text_mode(start_stack: StartStack, model: ScriptedModel) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from backend.api import identity
 from tests.scripted_model import ScriptedModel
+from tests.serving import http_client
 from tests.support.answers import FOLLOW, find_thread, start_run
 from tests.support.backends import LocalBackend, local_backend
 from tests.support.script import add_tasks, delete_tasks, pausing_answer, says
@@ -163,7 +164,7 @@ async def test_session_that_is_ended(user: User, model: ScriptedModel, stored: S
     cookie = signed_in.headers["set-cookie"].partition(";")[0]
     user.runs.http.cookies.clear()
     headers = {"Cookie": cookie, "Origin": user.url}
-    async with httpx2.AsyncClient(base_url=user.url, verify=False, trust_env=False) as browser:
+    async with http_client(user.url) as browser:
         left: list[asyncio.Task[httpx2.Response]] = []
 
         def sign_out() -> None:

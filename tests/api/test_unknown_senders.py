@@ -9,7 +9,7 @@ from tests.support.backends import local_backend
 from tests.support.stack import Services
 from tests.waiting import WAIT_SECONDS
 
-REQUESTS = 200
+REQUESTS, ROUNDS = 200, 4
 NAVIGATION = {"Sec-Fetch-Mode": "navigate"}
 MOST_TIMES = 3
 
@@ -17,10 +17,13 @@ MOST_TIMES = 3
 async def measure(http: httpx2.AsyncClient, method: str, path: str, headers: dict[str, str]) -> float:
     """Returns the processor time of the client and the backend, which are in this process."""
     await http.request(method, path, headers=headers)
-    start = time.process_time()
-    for _ in range(REQUESTS):
-        await http.request(method, path, headers=headers)
-    return time.process_time() - start
+    rounds = list[float]()
+    for _ in range(ROUNDS):
+        start = time.process_time()
+        for _ in range(REQUESTS // ROUNDS):
+            await http.request(method, path, headers=headers)
+        rounds.append(time.process_time() - start)
+    return min(rounds)  # other programs take the caches of the processor meanwhile
 
 
 @pytest.mark.long(seconds=10)

@@ -1,6 +1,9 @@
 """What a user sees and does on the page."""
 
 import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 from playwright.async_api import Locator, Page, Route, expect
@@ -10,6 +13,17 @@ from tests import waiting
 LOST_REQUESTS = ("Failed to load resource", "An unknown error occurred when fetching the script")
 """What browsers say of a lost connection, of a page's request and of a service worker's."""
 LOST = "Connection lost. Reconnecting…"
+
+
+NOT_OF_THE_CHAT = re.compile(r"^\w+://[^/]+/(?!assets/|chatkit$)")
+
+
+@asynccontextmanager
+async def only_the_chat(page: Page) -> AsyncIterator[None]:
+    """Holds back all other requests, one of which could be the first to find out that the session is over."""
+    await page.route(NOT_OF_THE_CHAT, lambda _: None)
+    yield
+    await page.unroute_all(behavior="ignoreErrors")
 
 
 def watch(page: Page, problems: list[str]) -> None:

@@ -42,6 +42,7 @@ async def test_line_says_and_undoes_all(
     adding = call("add_task", title="milk", also=["bread"])
     await changed(page, model, adding, call("update_task", task_id=1, due="2026-12-04"), text="All done.")
     await expect(lines(page)).to_contain_text("Added 2 · Moved 1")
+    await expect(heard(page)).to_contain_text("Added 2 · Moved 1.")
     said = await heard(page).inner_text()
     assert said.count("Added 2 · Moved 1.") == 1
     await expect(undos(page)).to_have_count(1)

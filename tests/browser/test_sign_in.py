@@ -102,8 +102,10 @@ async def test_next_user_does_not_begin_at_the_place_of_the_last(open_page: Open
     search = page.get_by_role("searchbox", name="Search tasks")
     await expect(search).to_have_value("secret")
     await screen.say(page, "add milk")
-    await page.context.clear_cookies()
-    await screen.send(page, "add a secret")
+    async with screen.only_the_chat(page):
+        await page.context.clear_cookies()
+        await screen.send(page, "add a secret")
+        await expect(page.get_by_label("Token")).to_be_visible()
     await sign_in(page, new_user().token)
     await expect(screen.message_box(page)).to_be_visible()
     await expect(search).to_have_value("")

@@ -237,7 +237,7 @@ async def test_message_of_a_crashed_tab_is_sent_by_the_next(open_page: OpenPage,
     await expect(unsent(first)).to_have_count(1)
     await screen.message_box(first).fill("from the first tab")
     await screen.message_box(second).fill("from the second tab")
-    await first.wait_for_timeout(250)  # what was typed longer ago is stored
+    await first.wait_for_timeout(1500)  # what was typed longer ago is stored
     await crash(first)
     await second.reload()
     await expect(screen.questions(second).filter(has_text="add milk")).to_have_count(1)
@@ -272,10 +272,11 @@ async def test_message_is_sent_and_shown_for_its_user_alone(
     page = await open_page()
     await screen.say(page, "add salt")
     address = await page.evaluate("location.pathname")
-    await page.context.clear_cookies()
-    await screen.send(page, "add a secret")
     form = page.get_by_label("Access token")
-    await expect(form).to_be_visible()
+    async with screen.only_the_chat(page):
+        await page.context.clear_cookies()
+        await screen.send(page, "add a secret")
+        await expect(form).to_be_visible()
     assert "secret" not in await page.locator("body").inner_text()
 
     other = new_user()

@@ -196,14 +196,15 @@ def browse_below_a_path(url: str) -> None:
         context, requested = browser.new_context(), list[str]()
         context.on("request", lambda request: requested.append(request.url))
         page = context.new_page()
+        page.set_default_timeout(WAIT_SECONDS * 1000)
         page.goto(f"{url}/")
-        page.get_by_role("textbox", name="Message").wait_for(timeout=WAIT_SECONDS * 1000)
+        page.get_by_role("textbox", name="Message").wait_for()
         page.evaluate("navigator.serviceWorker.ready.then(() => null)")
         assert page.evaluate("navigator.serviceWorker.ready.then(({ scope }) => scope)") == f"{url}/"
         page.get_by_role("link", name="Upcoming").first.click()
-        expect(page).to_have_url(f"{url}/upcoming")
+        expect(page).to_have_url(f"{url}/upcoming", timeout=WAIT_SECONDS * 1000)
         page.reload()
-        page.get_by_role("textbox", name="Message").wait_for(timeout=WAIT_SECONDS * 1000)
+        page.get_by_role("textbox", name="Message").wait_for()
         browser.close()
     assert [address for address in requested if not address.startswith(f"{url}/")] == []
     assert len(requested) > 50

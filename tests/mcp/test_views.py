@@ -119,7 +119,7 @@ async def test_titles_are_sorted_without_case_and_accents(tools: Tools) -> None:
 
 
 async def test_overdue_is_by_the_minute_of_the_user(tools: Tools) -> None:
-    await add_each(tools, title=["a", "b"], due=["2026-11-22 10:00", "2026-11-22 11:00"])
+    await add_each(tools, title=["a", "b"], due=["2026-11-22 10:00", "2026-11-22 12:30"])
     for zone, overdue in (("Europe/Berlin", 1), ("Pacific/Midway", 0), ("Pacific/Apia", 2)):
         counts = await read(tools, "/counts", time_zone=zone)
         assert (counts["overdue"], zone) == (overdue, zone)

@@ -13,7 +13,7 @@ _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _DIFFERENT_EACH_TIME = {
     re.compile(r"ntc_\w+"): "ntc_",
     re.compile(r"http://localhost:\d+"): "http://localhost",
-    re.compile(r"(\"now\": \"2026-11-25T09:)\d\d"): r"\g<1>00",
+    re.compile(r"(\"now\": \"2026-11-25T)\d\d:\d\d"): r"\g<1>09:00",
 }
 
 

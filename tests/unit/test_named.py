@@ -175,9 +175,9 @@ def test_long_answers_are_read_in_time() -> None:
     pieces = ["a, ", '"x", ', "three tasks ", "1, ", "**a** and ", "I've added these:\n- a\n", "I've added 3 tasks. "]
     for piece in pieces:
         text = "I've added tasks " + piece * (10_000 // len(piece))
-        began = time.perf_counter()
+        began = time.thread_time()
         count_named(text, changed=["milk"] * 200, failed=["bread"] * 200, most=1)
-        assert time.perf_counter() - began < 2, piece
+        assert time.thread_time() - began < 2, piece
 
 
 @pytest.mark.parametrize(
