@@ -76,7 +76,7 @@ async def send(page: Page, text: str) -> None:
 async def say(page: Page, text: str) -> None:
     """Send it and wait for the end of the answer."""
     await send(page, text)
-    await expect(message_box(page)).to_have_value("")  # before that, the buttons below are those of the last answer
+    await expect(message_box(page)).to_have_value("")  # from then on, the last answer cannot be made again
     await questions(page).filter(has_text=text).last.wait_for()
     await answered(page)
 

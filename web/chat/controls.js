@@ -19,7 +19,7 @@ export function controls(answer, ui) {
     <div class="controls">
       ${copyView(answer, ui)}
       ${rated ? thumbs(rated, ui) : nothing}
-      ${isLast && conversation.lastQuestion ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.tryAgain("answer")) : nothing}
+      ${isLast && conversation.lastQuestion && !conversation.waiting ? iconButton("retry", TEXTS.talk.answerAgain, () => ui.tryAgain("answer")) : nothing}
     </div>
   `;
 }

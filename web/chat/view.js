@@ -49,7 +49,7 @@ export function chatView(ui) {
         ${log(ui)}
       </div>
       <div class="foot">
-        ${(scroll?.atEnd ?? true)
+        ${(scroll?.atEnd ?? true) || isNew(ui.conversation)
           ? nothing
           : html`<button type="button" class="newest" @click=${() => scroll?.toEnd()}>${icon("down")}${TEXTS.talk.newest}</button>`}
         ${connectionView(ui)} ${composerView(ui)}
@@ -72,20 +72,22 @@ function bar(ui) {
   `;
 }
 
+/** Whether nothing was said or is loaded yet. @param {Ui["conversation"]} conversation */
+const isNew = ({ items, loading, streaming, outbox }) => items.length === 0 && !loading && !streaming && outbox.messages.length === 0;
+
 /** @param {Ui} ui */
 function log(ui) {
   const { conversation } = ui;
   const { notice } = ui.chat;
   const { items, pages, loading, sent } = conversation;
   const { messages: unsent } = conversation.outbox;
-  const isNew = items.length === 0 && !loading && !conversation.streaming && unsent.length === 0;
   const isUnknown = conversation.id !== null && ui.chat.connection.state === "lost";
   return html`
     ${notice ? html`<p class="notice" role="status">${icon("info")}<span>${notice}</span></p>` : nothing}
     ${pages.hasMore
       ? html`<button type="button" class="text-button older" @click=${() => ui.chat.loadOlder()}>${TEXTS.talk.older}</button>`
       : nothing}
-    ${isNew ? (isUnknown ? html`<p class="quiet loading">${TEXTS.talk.shownLater}</p>` : startScreen(ui)) : nothing}
+    ${isNew(conversation) ? (isUnknown ? html`<p class="quiet loading">${TEXTS.talk.shownLater}</p>` : startScreen(ui)) : nothing}
     ${loading && items.length === 0 ? html`<p class="quiet loading">${TEXTS.talk.loading}</p>` : nothing}
     ${items.length === 0 ? nothing : messages(ui)}
     ${sent ? outgoingView([sent], ui) : nothing} ${activity(ui)} ${queueView(ui)}
