@@ -8,6 +8,7 @@ from dataclasses import replace
 from agents import Agent, ModelSettings
 from fastapi import FastAPI
 
+from backend.accounts.sessions import Sessions
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, openapi, usage
@@ -126,6 +127,9 @@ async def _open_services(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
         database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
+        sessions = Sessions(database)
+        if settings.signs_in:
+            await stack.enter_async_context(sessions.ended.watch())
         model = ChatModel(endpoint)
         stack.push_async_callback(model.client.aclose)
         model.client.capabilities.start()
@@ -161,6 +165,7 @@ async def _open_services(
         folder_files = FolderFiles(workspace) if workspace else None
         yield Services(
             database=database,
+            sessions=sessions,
             model=model,
             tools=tools,
             folder_files=folder_files,

@@ -48,7 +48,7 @@ CREATE POLICY readable ON approved_tools FOR SELECT TO todo_app USING (true)
 # They run as the owner of the tables. `todo.all_people` is set in the body: only a superuser may create a function with
 # a SET clause for a setting that PostgreSQL does not know.
 _CREATE_FUNCTION = """
-CREATE OR REPLACE FUNCTION {signature} RETURNS {returned} LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION {signature} RETURNS {returned} LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, public, pg_temp SET enable_bitmapscan = 'on'
 AS $$ SELECT set_config('todo.all_people', 'on', true); {statement} $$;
 REVOKE ALL ON FUNCTION {signature} FROM PUBLIC;
@@ -73,8 +73,13 @@ def create_database(connection: Connection) -> None:
             protect_table(driver, table)
     driver.execute(OF_TRANSACTIONS)
     for signature, (returned, statement) in ACROSS_USERS.items():
-        driver.execute(_CREATE_FUNCTION.format(signature=signature, returned=returned, statement=statement))
+        create_function(driver, signature, returned, statement)
     driver.execute(_OPEN_SHARED_TABLES)
+
+
+def create_function(driver: Any, signature: str, returned: str, statement: str) -> None:
+    """Creates a function by which the services work across users."""
+    driver.execute(_CREATE_FUNCTION.format(signature=signature, returned=returned, statement=statement))
 
 
 def protect_table(driver: Any, table: Table) -> None:

@@ -108,6 +108,24 @@ ACROSS_USERS = {
         "TABLE (user_id text)",
         "SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash",
     ),
+    # Those since the last look, and of half a minute before it, as a transaction may end later than it began. There is
+    # always a row, which says when the look was.
+    "ended_sessions(since timestamptz)": (
+        "TABLE (id text, expires_at timestamptz, looked_at timestamptz)",
+        """
+        SELECT ended.id, ended.expires_at, now() FROM (SELECT) AS look LEFT JOIN sessions AS ended
+        ON ended.ended_at > coalesce(since - interval '30 seconds', '-infinity')
+            AND ended.expires_at > now() - interval '1 hour'
+        """,
+    ),
+    "sweep_sessions(most integer)": (
+        "void",
+        """
+        DELETE FROM sessions WHERE (user_id, id) IN (
+            SELECT user_id, id FROM sessions WHERE expires_at < now() - interval '1 hour' LIMIT most
+        )
+        """,
+    ),
     "sweep_kept_requests(hours integer, most integer)": (
         "SETOF text",
         """

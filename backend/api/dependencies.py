@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import from_json
 
+from backend.accounts.sessions import Sessions
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.errors import TooManyOpenResponses
 from backend.api.identity import AuthenticatedUser
@@ -91,7 +92,7 @@ class UserRoute(APIRoute):
                 _declare_json(request)
                 request = _JsonRequest(request.scope, request.receive)
             services: Services = state.services
-            user = request.state.user = await state.identity.authenticate(request, services.database)
+            user = request.state.user = await state.identity.authenticate(request, services.sessions)
             set_owner(request.scope, user.user_id)
             if self.body_field is not None or request.method != "PUT":
                 await request.body()
@@ -114,6 +115,7 @@ class Services:
     """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats."""
 
     database: Database
+    sessions: Sessions
     model: ChatModel
     tools: TaskTools
     folder_files: FolderFiles | None

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import math
-import re
 import secrets
 import time
 from contextlib import suppress
@@ -13,15 +12,13 @@ from typing import Any
 from urllib.parse import unquote
 
 import jwt
-import psycopg
 from starlette.requests import HTTPConnection
 
+from backend.accounts.sessions import ALL, Sessions
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.errors import InvalidRequest, shorten
 from backend.settings import BackendSettings
-from backend.users import sessions
 from common.clock import find_zone
-from common.database import Database, DatabaseUnavailable
 from common.server.address_turns import end_address_turn
 from common.server.edge import get_own_origin
 from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, SharedSecret, make_token
@@ -32,8 +29,6 @@ LOCAL_USER = "local"
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
 SESSION = "todo-assistant/session"
 _COOKIE, _MAX_COPIES = "todo_session", 10
-_SESSION_ID_BYTES = 16
-_SESSION_ID = re.compile("[A-Za-z0-9_-]{22}")  # as many bytes in base64
 
 
 class OtherUser(Unauthorized):
@@ -47,7 +42,7 @@ class SignIn:
 
     def __init__(self, user_id: str, *, expires: float = math.inf, session_id: str | None = None) -> None:
         """`expires` is the `exp` of the token, and `session_id` is of a cookie, whose session the user can end."""
-        self._user_id, self.session_id = user_id, session_id
+        self.user_id, self.session_id = user_id, session_id
         self._over_at = expires + LEEWAY_SECONDS
         self._is_ended = False
 
@@ -56,16 +51,19 @@ class SignIn:
         self._is_ended = self._is_ended or time.time() >= self._over_at
         return self._is_ended
 
-    async def wait_until_over(self, database: Database, *, look_seconds: float) -> None:
-        """Looks every `look_seconds` whether the session was ended, in this or another process."""
+    async def wait_until_over(self, sessions: Sessions, *, look_seconds: float) -> None:
+        """Returns when its session was ended, in this or another process, or when it has expired.
+
+        It looks at the clock every `look_seconds`, as that may be set, and does not go on while a machine sleeps.
+        """
         while not self.is_over:
-            rest = self._over_at - time.time()
-            await asyncio.sleep(max(0.0, min(rest, look_seconds)))
-            if self.session_id is not None:
-                try:
-                    self._is_ended = await sessions.is_ended(database, self._user_id, self.session_id)
-                except (psycopg.Error, DatabaseUnavailable):
-                    continue  # the next look may succeed
+            rest = max(0.0, min(self._over_at - time.time(), look_seconds))
+            if self.session_id is None:
+                await asyncio.sleep(rest)
+                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(sessions.ended.wait_for(self.session_id), rest)
+                self._is_ended = True
 
     @property
     def expires(self) -> datetime | None:
@@ -108,16 +106,16 @@ class Identity:
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
-    async def authenticate(self, request: HTTPConnection, database: Database) -> AuthenticatedUser:
+    async def authenticate(self, request: HTTPConnection, sessions: Sessions) -> AuthenticatedUser:
         """Returns the user; the local one if no sign-in is required.
 
         Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, `OtherUser` if the page that sent
         it belongs to another one, `ForeignOrigin` for a cookie sent from another site, and `InvalidRequest` for an
-        unknown time zone. The database is read for a cookie only.
+        unknown time zone.
         """
         user_id, sign_in = LOCAL_USER, SignIn(LOCAL_USER)
         if self.required:
-            user_id, sign_in = await self._find_user(request, database)
+            user_id, sign_in = await self._find_user(request, sessions)
         _check_expected_user(request, user_id)
         zone = request.headers.get(TIME_ZONE_HEADER)
         if zone is not None and find_zone(zone) is None:
@@ -137,7 +135,7 @@ class Identity:
             sign_in=sign_in,
         )
 
-    async def _find_user(self, request: HTTPConnection, database: Database) -> tuple[str, SignIn]:
+    async def _find_user(self, request: HTTPConnection, sessions: Sessions) -> tuple[str, SignIn]:
         if "authorization" in request.headers:
             claims = await self.read_token(request)
             return claims["sub"], SignIn(claims["sub"], expires=claims["exp"])
@@ -147,7 +145,7 @@ class Identity:
         if len(cookies) > 1:  # one could be somebody else's, put there to have a user work in that session
             raise Unauthorized("Your browser sent two session cookies. Delete this site's cookies and sign in again.")
         claims = await self._get_session_claims(request, cookies[0])
-        if await sessions.is_ended(database, claims["sub"], claims["jti"]):
+        if await sessions.ended.includes(claims["sub"], claims["jti"]):
             raise Unauthorized
         return claims["sub"], SignIn(claims["sub"], expires=claims["exp"], session_id=claims["jti"])
 
@@ -157,15 +155,11 @@ class Identity:
             raise Unauthorized
         return await _read_claims(self._bearer, token.strip())
 
-    @staticmethod
-    def create_session_id() -> str:
-        return secrets.token_urlsafe(_SESSION_ID_BYTES)
+    def create_cookie(self, user_id: str, *, expires: int, session_id: str) -> str:
+        """Creates the value of the page's cookie for a session."""
+        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id, scope=ALL)
 
-    def create_session(self, user_id: str, *, expires: int, session_id: str) -> str:
-        """Creates the value of the page's cookie, which is valid as long as the token that it was made from."""
-        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id)
-
-    async def sign_out(self, request: HTTPConnection, database: Database) -> None:
+    async def sign_out(self, request: HTTPConnection, sessions: Sessions) -> None:
         """Ends the sessions of the request's cookies, of which there may be copies.
 
         Raises `ForeignOrigin`, `OtherUser`, and `Unauthorized` for more copies than browsers have; then it ends none.
@@ -180,14 +174,14 @@ class Identity:
         for claims in ending:
             _check_expected_user(request, claims["sub"])
         for claims in ending:
-            await sessions.end(database, claims["sub"], claims["jti"], expires=int(claims["exp"]))
+            await sessions.end(claims["sub"], [claims["jti"]])
 
     async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):
             raise ForeignOrigin
         claims = await _read_claims(self._sessions, cookie)
         end_address_turn(request.scope)  # whether it was ended is read with the user's share of the database
-        if not _SESSION_ID.fullmatch(claims.get("jti", "")):  # older versions gave none, and could not be signed out of
+        if claims.get("scope") != ALL:  # as of versions that stored no sessions
             raise Unauthorized
         return claims
 

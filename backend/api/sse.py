@@ -45,7 +45,7 @@ class UserStream(StreamingResponse):
         leaving = asyncio.create_task(self.listen_for_disconnect(receive))
         ends = [leaving]
         if sign_in.can_end:
-            ends.append(asyncio.create_task(sign_in.wait_until_over(state.services.database, look_seconds=seconds)))
+            ends.append(asyncio.create_task(sign_in.wait_until_over(state.services.sessions, look_seconds=seconds)))
         for end in ends:
             end.add_done_callback(lambda _: streaming.cancel())
         try:

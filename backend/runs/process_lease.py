@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Collection
 
+from backend.accounts import sessions
 from backend.conversations import runs
 from backend.conversations.records import Entry
 from backend.liveness import Confirmation, ProcessConnection
@@ -48,7 +49,7 @@ class Sweeper:
     async def sweep(self) -> None:
         """Interrupts the runs of dead processes, and runs of this process that it does not execute.
 
-        Deletes old idempotency keys and counted requests once a minute. Raises `DatabaseUnavailable`.
+        Deletes old idempotency keys, counted requests and expired sessions once a minute. Raises `DatabaseUnavailable`.
         """
         metrics.observe_process(self._database)
         rows = await self._database.fetch_all(NO_USER, _RUNNING_PROCESSES)
@@ -63,6 +64,7 @@ class Sweeper:
             self._clean_up_at = now + _CLEAN_UP_SECONDS
             await idempotency.sweep(self._database, self._idempotency_days)
             await limits.sweep(self._database)
+            await sessions.sweep(self._database)
 
     async def _load_runs(self, process_id: int) -> set[_Run]:
         rows = await self._database.fetch_all(NO_USER, _RUNS_OF_PROCESS, process=process_id)

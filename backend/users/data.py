@@ -16,10 +16,14 @@ _TABLES: dict[LiteralString, LiteralString] = {
     "consents": "conversation_id, tool",
     "requests": "created_at, id",
     "kept_requests": "created_at, key",
-    "ended_sessions": "id",
     "profiles": "user_id",
+    "sessions": "id",
 }
 TABLES = tuple(_TABLES)
+# Their tokens must not open anything before they expire, so what ended stays, without whose it was.
+_END_SESSIONS = """
+UPDATE sessions SET user_id = '', name = '', ended_at = coalesce(ended_at, clock_timestamp())
+WHERE user_id = %(user)s"""
 # Starting a run locks its conversation, too.
 _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(user)s ORDER BY id FOR UPDATE"
 
@@ -33,7 +37,9 @@ async def delete_all(database: Database, user_id: str) -> dict[str, int]:
         await tx.lift_timeouts()
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)
         deleted = {
-            table: await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id)
+            table: await tx.execute(
+                _END_SESSIONS if table == "sessions" else f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id
+            )
             for table in reversed(_TABLES)
         }
     return {table: deleted[table].rowcount for table in _TABLES}

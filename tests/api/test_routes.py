@@ -31,6 +31,7 @@ UNKNOWN = {
     "path": "notes.txt",
     "hash": "0",
     "name": "secret.ics",
+    "session_id": "x" * 22,
 }
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/interactions"): {"user_message": "hello"},

@@ -10,12 +10,14 @@ import pytest
 
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
+from tests.support.backends import local_backend
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, says
 from tests.support.stack import AUDIENCE, Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import IDP_SECRET, ISSUER, MCP_TOKEN_SECRET, OWN_ISSUER, mint_token
+from tests.waiting import until
 from todo_client.chatkit import request, user_input
 
 LIST = request("threads.list")
@@ -45,6 +47,16 @@ class Browser:
         return (
             await self.http.post("/chatkit", json=LIST, headers=self.own | headers | {"Cookie": cookie})
         ).status_code
+
+    async def sessions(self, cookie: str) -> list[dict[str, Any]]:
+        return (await self.http.get("/sessions", headers=self.own | {"Cookie": cookie})).json()["sessions"]
+
+
+async def known_to_be_ended(browser: Browser, cookie: str) -> None:
+    async def is_rejected() -> bool:
+        return await browser.status(cookie) == 401
+
+    await until(is_rejected, seconds=10)
 
 
 @pytest.fixture
@@ -127,7 +139,8 @@ async def test_signed_out(browser: Browser, stack: Stack, user: User, new_user: 
         left = await browser.sign_out(cookie)
         assert left.status_code == 204
         assert left.headers["set-cookie"].startswith('todo_session="";')
-        assert [await one.status(cookie) for one in (browser, other_process)] == [401, 401]
+        assert await browser.status(cookie) == 401
+        await known_to_be_ended(other_process, cookie)
     # The last character of a signature has bits that say nothing.
     spellings = [cookie[:-1] + last for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"]
     assert {await browser.status(spelling) for spelling in (*spellings, f"{cookie}=", f"{cookie}; x")} == {401}
@@ -188,13 +201,61 @@ async def test_lifetime_of_a_session(browser: Browser, user: User) -> None:
     assert await browser.status(endless) == 401
 
 
+async def test_places_where_one_is_signed_in(browser: Browser, stack: Stack, user: User, new_user: NewUser) -> None:
+    phone = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 Chrome/142.0.0.0 Mobile Safari/537.36"
+    own = await browser.sign_in(user)
+    others = await browser.sign_in(new_user())
+    browser.http.headers["User-Agent"] = phone
+    on_phone, lost = [await browser.sign_in(user) for _ in range(2)]
+    shown = await browser.sessions(own)
+    assert [(one["name"], one["is_current"]) for one in shown] == [
+        *[("Chrome on Android", False)] * 2,
+        ("Another program", True),
+    ]
+    other_process = Browser(stack.backends[1].url)
+    async with other_process.http:
+        headers = browser.own | {"Cookie": own}
+        assert [await other_process.status(one) for one in (on_phone, lost)] == [200, 200]
+        first = shown[0]["id"]
+        assert (await browser.http.delete(f"/sessions/{first}", headers=headers)).status_code == 204
+        again = await browser.http.delete(f"/sessions/{first}", headers=headers)
+        assert again.status_code == 404
+        of_another = {"Cookie": others} | browser.own
+        assert (await browser.http.delete(f"/sessions/{shown[1]['id']}", headers=of_another)).status_code == 404
+        assert len(await browser.sessions(own)) == 2
+        assert (await browser.http.delete("/sessions", headers=headers)).status_code == 204
+        assert [one["is_current"] for one in await browser.sessions(own)] == [True]
+        assert [await browser.status(one) for one in (on_phone, lost)] == [401, 401]
+        for cookie in (on_phone, lost):
+            await known_to_be_ended(other_process, cookie)
+        assert [await other_process.status(one) for one in (own, others)] == [200, 200]
+
+
+async def test_process_that_begins_later_knows_what_was_ended(stack: Stack, browser: Browser, user: User) -> None:
+    ended, other = [await browser.sign_in(user) for _ in range(2)]
+    await browser.sign_out(ended)
+    async with local_backend(stack.services) as backend:
+        late = Browser(backend.url)
+        async with late.http:
+            assert [await late.status(cookie) for cookie in (ended, other)] == [401, 200]
+
+
+async def test_cookie_of_an_older_version_asks_for_one_sign_in(browser: Browser, user: User) -> None:
+    claims = {"sub": user.name, "iss": OWN_ISSUER, "aud": SESSION, "jti": "x" * 22}
+    assert await browser.status(f"todo_session={mint_token(MCP_TOKEN_SECRET, **claims)}") == 401
+
+
 async def test_without_a_database_nobody_is_told_to_be_signed_out(browser: Browser, user: User, stored: Stored) -> None:
     cookie = await browser.sign_in(user)
-    with stored.hide_table("ended_sessions"):
+    with stored.hide_table("sessions"):
         left = await browser.sign_out(cookie)
         assert left.status_code == 503
         assert "set-cookie" not in left.headers
-        assert await browser.status(cookie) == 503
+
+        async def nobody_knows() -> bool:
+            return await browser.status(cookie) == 503
+
+        await until(nobody_knows)  # what was read a second ago counts
     assert await browser.status(cookie) == 200
 
 

@@ -137,7 +137,7 @@ async def test_sessions_that_are_looked_up_hold_no_turn_of_their_address(
     async with User(backend) as eve, User(backend) as ada, create_client(eve) as http:
         cookie = (await http.post("/session")).headers["set-cookie"].partition(";")[0]
         http.headers = {"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}
-        with stored.lock_table("ended_sessions"):
+        with stored.lock_table("sessions"):
             sent = [asyncio.create_task(http.request(method, "/session")) for _ in range(AT_ONCE)]
             await until(lambda: stored.has_waiting_statements(count=AT_ONCE))
             assert (await ada.runs.http.get("/session")).status_code == 200

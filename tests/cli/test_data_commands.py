@@ -141,7 +141,7 @@ class TestExportAndForget:
             ("add_task", "done"),
             ("delete_task", "awaiting_approval"),
         ]
-        assert len(chat["ended_sessions"]) == 1
+        assert len(chat["sessions"]) == 1
         [profile] = chat["profiles"]
         assert profile["time_zone"] == "Europe/Berlin"
         assert profile["memory"].strip() == "* I work nights"

@@ -14,9 +14,11 @@ from tests.logins import as_service
 from tests.scale.pooler import run_pgbouncer
 from tests.waiting import until
 
-ADD = "INSERT INTO ended_sessions VALUES (%(user_id)s, %(id)s, now() + interval '1 hour') RETURNING id, user_id"
-LIST = "SELECT id, user_id FROM ended_sessions ORDER BY id"
-COUNT = "SELECT count(*) AS rows FROM ended_sessions"
+ADD = """
+INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
+VALUES (%(user_id)s, %(id)s, 'session', '', '{}', now() + interval '1 hour') RETURNING id, user_id"""
+LIST = "SELECT id, user_id FROM sessions ORDER BY id"
+COUNT = "SELECT count(*) AS rows FROM sessions"
 ADD_CALENDAR = "INSERT INTO profiles (user_id, calendar_hash) VALUES (%(user_id)s, %(hash)s)"
 CALENDAR_HASH = bytes(32)
 SLEEP = "SELECT pg_sleep(60)"
@@ -189,7 +191,7 @@ async def test_idle_connections_that_the_server_closed_are_replaced(
 
 async def test_a_deadlock_is_an_unavailable_database(database: Database) -> None:
     await add(database, "ada", "s1", "s2")
-    lock = "SELECT 1 FROM ended_sessions WHERE id = %(id)s FOR UPDATE"
+    lock = "SELECT 1 FROM sessions WHERE id = %(id)s FOR UPDATE"
     barrier = asyncio.Barrier(2)
 
     async def lock_both(first: str, second: str) -> None:
