@@ -169,7 +169,7 @@ async def test_unknown_id(method: str, path: str, http: httpx2.AsyncClient, mode
     if path.startswith("/calendar/"):
         assert "secret" not in sentence(response)
     else:
-        named = ("chat_id", "task_id", "path")
+        named = ("chat_id", "task_id", "path", "session_id")
         assert next(UNKNOWN[name] for name in named if f"{{{name}}}" in path) in sentence(response)
 
 

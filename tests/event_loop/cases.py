@@ -134,6 +134,8 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "": send("DELETE", UNKNOWN_INPUT)
     },
     ("DELETE", "/session"): {"": send("DELETE", "/session")},
+    ("DELETE", "/sessions"): {"": send("DELETE", "/sessions")},
+    ("DELETE", "/sessions/{session_id}"): {"": send("DELETE", "/sessions/none")},
     ("DELETE", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("DELETE")},
     ("GET", "/"): {
         "": get("/"),
@@ -186,6 +188,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/openapi.json"): {"": get("/openapi.json")},
     ("GET", "/ready"): {"": get("/ready")},
     ("GET", "/session"): {"": get("/session")},
+    ("GET", "/sessions"): {"": get("/sessions")},
     ("GET", "/tasks"): {
         "all": get("/tasks?view=all&limit=100"),
         "done": get("/tasks?view=done&limit=100"),
