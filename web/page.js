@@ -26,6 +26,7 @@ import { Unsaved } from "./unsaved.js";
 const ASK_AGAIN = 2000; // ms
 
 const loadCalendar = openedModule(() => import("./calendar.js"));
+const loadDevices = openedModule(() => import("./devices.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
 const loadShortcutSheet = openedModule(() => import("./shortcut-sheet.js"));
 const loadSignOut = openedModule(() => Promise.all([import("./sign-in.js"), import("./sign-out.js")]));
@@ -56,6 +57,7 @@ const foot = new Foot(config, theme, {
     const module = await loadMemory();
     if (unsaved) module?.showMemory({ say, unauthorized: () => void askToSignIn(), unsaved });
   },
+  devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
   keys: () => void showKeys(),
   keysChanged: () => keysChanged(),
   signOut: () => void leave(),
@@ -264,7 +266,7 @@ async function askToSignIn() {
   sideBar.close();
   reminders?.end();
   assistant.remove();
-  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory and calendar
+  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory, calendar and devices
   await unsaved?.close(); // after the list and the chat, which have stored what was typed
   unsaved = null;
   const { showSignIn } = await loadModule(() => import("./sign-in.js"));

@@ -262,6 +262,18 @@ export const TEXTS = {
     ask: "Create a new link? Calendars that use the old link stop updating.",
     replace: "Replace the old link",
   },
+  devices: {
+    menu: "Devices",
+    title: "Where you are signed in",
+    current: "This browser",
+    /** @param {string} when */
+    lastUsed: (when) => `Last used ${when}`,
+    end: "End",
+    /** @param {string} name @param {string} when */
+    endOne: (name, when) => `End: ${name}, last used ${when}`,
+    endOthers: "End all others",
+    ended: "Ended.",
+  },
   memory: {
     title: "Memory",
     about: "The assistant reads these notes before every answer: what it should know about you and how you like things. Only you can change them.",

@@ -35,6 +35,14 @@ async def test_summarised_messages_are_mentioned(open_page: OpenPage, violations
     await expect(screen.button(page, "Answer again")).to_be_visible()
 
 
+async def test_nobody_signs_out(open_page: OpenPage) -> None:
+    page = await open_page(signed_in=False)
+    await screen.open_menu(page)
+    await expect(screen.button(page, "Keys")).to_be_visible()
+    for name in ("Devices", "Sign out"):
+        await expect(screen.button(page, name)).to_have_count(0)
+
+
 async def test_badge_names_the_model_which_writes_titles(
     open_page: OpenPage, violations: Violations, model: ScriptedModel
 ) -> None:

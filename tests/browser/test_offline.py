@@ -205,7 +205,7 @@ async def test_what_cannot_be_loaded_is_said_and_the_page_stays(open_page: OpenP
     await task_list.loaded(page)
     await page.context.set_offline(True)
     said = page.get_by_text("This cannot be opened: the server cannot be reached, or has a new version.")
-    for name in ("Calendar", "Memory", "Keys", "Sign out"):
+    for name in ("Calendar", "Memory", "Devices", "Keys", "Sign out"):
         await screen.from_menu(page, name)
         await expect(said).to_be_visible()
         await said.evaluate("(one) => one.remove()")

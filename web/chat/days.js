@@ -33,14 +33,15 @@ function sinceWeekBegan(now) {
   return (now.getDay() - firstDay + 7) % 7;
 }
 
+/** Returns the time of day, with the date if it is not today. @param {Date} moment */
+export function timeWords(moment) {
+  const isToday = moment.toDateString() === new Date().toDateString();
+  return new Intl.DateTimeFormat(undefined, { ...(!isToday && { day: "numeric", month: "short" }), hour: "numeric", minute: "2-digit" }).format(moment);
+}
+
 /** Returns when conversations with the same title began, by their ids; others need no time to be told apart. @param {readonly Thread[]} threads @returns {Map<string, string>} */
 export function timesOfTwins(threads) {
-  const now = new Date();
-  const format = (/** @type {Date} */ moment) => {
-    const isToday = moment.toDateString() === now.toDateString();
-    return new Intl.DateTimeFormat(undefined, { ...(!isToday && { day: "numeric", month: "short" }), hour: "numeric", minute: "2-digit" }).format(moment);
-  };
   const titles = threads.map(({ title }) => title || "");
   const twins = threads.filter((_, at) => titles.indexOf(titles[at]) !== titles.lastIndexOf(titles[at]));
-  return new Map(twins.map(({ id, created_at }) => [id, format(new Date(created_at))]));
+  return new Map(twins.map(({ id, created_at }) => [id, timeWords(new Date(created_at))]));
 }

@@ -1,0 +1,85 @@
+// @ts-check
+import { timeWords } from "./chat/days.js";
+import { sentence } from "./chat/protocol.js";
+import { fetchFromHere } from "./http.js";
+import { TEXTS } from "./texts.js";
+import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+
+const MESSAGES = TEXTS.devices;
+
+/** A place where the user is signed in. @typedef {{id: string, name: string, last_used: string, is_current: boolean}} Session */
+
+/**
+ * @typedef {object} State
+ * @property {Session[]} sessions the last used first; empty until they are loaded
+ * @property {string} [status]
+ * @property {string} [problem]
+ */
+
+/** Shows the dialog that lists where the user is signed in, and ends the sessions there. @param {() => void} unauthorized */
+export async function showDevices(unauthorized) {
+  const dialog = document.createElement("dialog");
+  dialog.className = "sheet devices";
+  dialog.setAttribute("aria-labelledby", "devices-title");
+  dialog.addEventListener("close", () => dialog.remove());
+  /** @type {State} */
+  let state = { sessions: [] };
+  /** @param {Partial<State>} now */
+  const draw = (now) => {
+    state = { ...state, status: undefined, problem: undefined, ...now };
+    render(content(state, end), dialog);
+  };
+  /** @param {string} path of a session, or of all others */
+  const end = async (path) => {
+    draw({}); // announces the second status like the first
+    if (!(await ask("DELETE", path))) return;
+    await load(MESSAGES.ended);
+    dialog.querySelector("h2")?.focus(); // the clicked button is gone, or is now that of another session
+  };
+  /** @param {string} [status] */
+  const load = async (status) => {
+    const response = await ask("GET", "sessions");
+    if (response) draw({ sessions: (await response.json()).sessions, status });
+  };
+  /** @param {string} method @param {string} path */
+  const ask = async (method, path) => {
+    const response = await fetchFromHere(path, { method }).catch(() => null);
+    const isGone = method === "DELETE" && response?.status === 404; // it was ended elsewhere
+    if (response?.ok || isGone) return response;
+    if (response?.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
+    draw({ problem: response ? await sentence(response) : TEXTS.unreachable });
+  };
+  draw({});
+  document.body.append(dialog);
+  dialog.showModal();
+  await load();
+}
+
+/** @param {State} state @param {(path: string) => void} end */
+const content = ({ sessions, status, problem }, end) => html`
+  <h2 id="devices-title" tabindex="-1" autofocus>${MESSAGES.title}</h2>
+  <ul>
+    ${sessions.map((session) => row(session, end))}
+  </ul>
+  <p class="quiet" role="status" translate="no">${status ?? ""}</p>
+  ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
+  <form method="dialog">
+    ${sessions.some((session) => !session.is_current)
+      ? html`<button type="button" class="button danger" @click=${() => end("sessions")}>${MESSAGES.endOthers}</button>`
+      : nothing}
+    <button type="submit" class="button">${TEXTS.close}</button>
+  </form>
+`;
+
+/** @param {Session} session @param {(path: string) => void} end */
+function row({ id, name, last_used, is_current }, end) {
+  const used = timeWords(new Date(last_used));
+  return html`
+    <li>
+      <div translate="no">${name}<br /><span class="quiet">${is_current ? MESSAGES.current : MESSAGES.lastUsed(used)}</span></div>
+      ${is_current
+        ? nothing
+        : html`<button type="button" class="button" aria-label=${MESSAGES.endOne(name, used)} @click=${() => end(`sessions/${id}`)}>${MESSAGES.end}</button>`}
+    </li>
+  `;
+}
