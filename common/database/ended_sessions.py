@@ -11,7 +11,7 @@ import psycopg
 
 from common.database.transactions import NO_USER, Database, DatabaseUnavailable
 
-_LOOK_SECONDS = 0.5
+LOOK_SECONDS = 0.5
 _STALE_SECONDS = 1.0
 _UNAVAILABLE = (DatabaseUnavailable, psycopg.Error)
 _ENDED = "SELECT id, expires_at, looked_at FROM ended_sessions(%(since)s)"
@@ -44,7 +44,7 @@ class EndedSessions:
 
     async def _look_on(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
             with contextlib.suppress(*_UNAVAILABLE):
                 await self._look()
 

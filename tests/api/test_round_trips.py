@@ -84,6 +84,7 @@ class Counted:
 @pytest.fixture
 async def counted(stack: Stack, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Counted]:
     monkeypatch.setattr("backend.app.SWEEP_SECONDS", 3600)  # a sweep makes round trips, too
+    monkeypatch.setattr("common.database.ended_sessions.LOOK_SECONDS", 3600)
     requests, send, tool_server = Counter[str](), httpx2.AsyncClient.send, httpx2.URL(stack.services.mcp.url)
 
     async def count(client: httpx2.AsyncClient, request: httpx2.Request, **options: Any) -> httpx2.Response:

@@ -11,6 +11,7 @@ import pytest
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
 from tests.support.backends import local_backend
+from tests.support.commands import todo_at
 from tests.support.fixtures import NewUser
 from tests.support.script import add_task, says
 from tests.support.stack import AUDIENCE, Stack
@@ -238,6 +239,19 @@ async def test_process_that_begins_later_knows_what_was_ended(stack: Stack, brow
         late = Browser(backend.url)
         async with late.http:
             assert [await late.status(cookie) for cookie in (ended, other)] == [401, 200]
+
+
+async def test_session_of_a_forgotten_user_opens_nothing(stack: Stack, browser: Browser, user: User) -> None:
+    """Not in a process that begins later either, and although nothing of the user is stored any more."""
+    cookie = await browser.sign_in(user)
+    done = await todo_at(stack, "forget", "--yes", "--user", user.name)
+    assert done.returncode == 0, done.stderr
+    await known_to_be_ended(browser, cookie)
+    async with local_backend(stack.services) as backend:
+        late = Browser(backend.url)
+        async with late.http:
+            assert await late.status(cookie) == 401
+    assert (await todo_at(stack, "forget", "--yes", "--user", user.name)).returncode == 1, "nothing is left"
 
 
 async def test_cookie_of_an_older_version_asks_for_one_sign_in(browser: Browser, user: User) -> None:
