@@ -70,6 +70,7 @@ _ROUTERS = (
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, usage.router, sign_in.router, sign_in.user_router, health.router),
 )
+_SIGN_INS_PER_MINUTE = 30  # of a user
 _CORS = {
     "allow_credentials": True,
     "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
@@ -183,6 +184,7 @@ async def _open_services(
             rate_limit=RateLimit(settings.limit_requests_per_minute),
             poll_limit=RateLimit(settings.limit_requests_per_minute),
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
+            sign_in_limit=RateLimit(_SIGN_INS_PER_MINUTE),
             requests=create_request_queue(settings.limit_requests_at_once),
             open_responses=SimultaneousLimit(settings.limit_open_responses),
             backend_url=settings.backend_url,

@@ -266,11 +266,11 @@ export const TEXTS = {
     menu: "Devices",
     title: "Where you are signed in",
     current: "This browser",
-    /** @param {string} when */
-    lastUsed: (when) => `Last used ${when}`,
+    /** @param {string} when @param {string} begun */
+    lastUsed: (when, begun) => `Last used ${when}, signed in ${begun}`,
     end: "End",
-    /** @param {string} name @param {string} when */
-    endOne: (name, when) => `End: ${name}, last used ${when}`,
+    /** @param {string} name @param {string} when @param {string} begun */
+    endOne: (name, when, begun) => `End: ${name}, last used ${when}, signed in ${begun}`,
     endOthers: "End all others",
     ended: "Ended.",
   },

@@ -1,30 +1,52 @@
 """Sessions: who is signed in where, until when, and which were ended. The page's cookie names one."""
 
+import asyncio
+import contextlib
 import secrets
-from collections.abc import Sequence
+import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from common.database import NO_USER, Database
+import psycopg
+
+from common.database import NO_USER, Database, DatabaseUnavailable
 from common.database.ended_sessions import EndedSessions
 
 Kind = Literal["session"]
 """How somebody is signed in: by the page's cookie."""
 ALL = "all"
 """The scope of what may do everything."""
+MAX_SECONDS = 10 * 365 * 86_400
+"""How long a session may last, whatever the token says from which it was made."""
 _ID_BYTES = 16
+_MAX_OPEN = 100  # of a user; a further one ends the one that was not used for longest
+_USE_SECONDS = 600.0
+_MAX_NOTED = 10_000
 # Expired ones are kept for an hour, because the clocks of services and database may differ.
 _DELETE_EXPIRED = "DELETE FROM sessions WHERE user_id = %(user)s AND expires_at < now() - interval '1 hour'"
 _ADD = """
 INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
 VALUES (%(user)s, %(id)s, %(kind)s, %(name)s, %(scopes)s, %(expires)s)"""
-_END = """
+_EXPIRES = "extract(epoch FROM expires_at)::double precision AS expires"
+_END = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
-WHERE user_id = %(user)s AND id = ANY (%(ids)s) AND ended_at IS NULL RETURNING id, expires_at"""
-_END_OTHERS = """
+WHERE user_id = %(user)s AND id = %(id)s AND ended_at IS NULL RETURNING id, {_EXPIRES}"""
+_END_OTHERS = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
-WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL RETURNING id, expires_at"""
+WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL RETURNING id, {_EXPIRES}"""
+_END_UNUSED = f"""
+UPDATE sessions SET ended_at = clock_timestamp()
+WHERE user_id = %(user)s AND id IN (
+    SELECT id FROM sessions WHERE user_id = %(user)s AND ended_at IS NULL
+    ORDER BY last_used_at DESC, created_at DESC OFFSET %(most)s
+) RETURNING id, {_EXPIRES}"""
+# A backup that was restored, or a failover, may have lost its row.
+_END_OF_COOKIE = """
+INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at, ended_at)
+VALUES (%(user)s, %(id)s, 'session', '', '{}', to_timestamp(%(expires)s), clock_timestamp())
+ON CONFLICT (user_id, id) DO UPDATE SET ended_at = coalesce(sessions.ended_at, excluded.ended_at)"""
 _USE = """
 UPDATE sessions SET last_used_at = now()
 WHERE user_id = %(user)s AND id = %(id)s AND last_used_at < now() - interval '10 minutes'"""
@@ -49,6 +71,8 @@ class Sessions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._noted = OrderedDict[str, float]()  # when a use was last stored, by id
+        self._storing = set[asyncio.Task[None]]()
         self.ended = EndedSessions(database)
 
     async def begin(self, user_id: str, *, kind: Kind, name: str, expires: datetime) -> str:
@@ -58,34 +82,53 @@ class Sessions:
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_DELETE_EXPIRED)
             await tx.execute(_ADD, **values)
+            unused = await tx.execute(_END_UNUSED, _Ended, most=_MAX_OPEN)
+        self._note(await unused.fetchall())
         return session_id
 
-    async def use(self, user_id: str, session_id: str) -> None:
-        """Notes that a session is used, to ten minutes."""
-        await self._database.execute(user_id, _USE, id=session_id)
+    def note_use(self, user_id: str, session_id: str) -> None:
+        """Stores that a session is used, to ten minutes, without waiting for it."""
+        now = time.monotonic()
+        if now - self._noted.get(session_id, float("-inf")) < _USE_SECONDS:
+            return
+        self._noted[session_id] = now
+        if len(self._noted) > _MAX_NOTED:
+            self._noted.popitem(last=False)
+        storing = asyncio.create_task(self._store_use(user_id, session_id))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+
+    async def _store_use(self, user_id: str, session_id: str) -> None:
+        with contextlib.suppress(DatabaseUnavailable, psycopg.Error):  # a later one is stored
+            await self._database.execute(user_id, _USE, id=session_id)
 
     async def list_open(self, user_id: str) -> list[Session]:
         """Returns those that open something, the last used one first."""
         return await self._database.fetch_all(user_id, _OPEN, Session)
 
-    async def end(self, user_id: str, session_ids: Sequence[str]) -> bool:
-        """Ends sessions, in this process at once; returns whether one of them was open."""
-        return self._note(await self._database.fetch_all(user_id, _END, _Ended, ids=list(session_ids)))
+    async def end(self, user_id: str, session_id: str) -> bool:
+        """Ends a session, in this process at once; returns whether it was open."""
+        return self._note(await self._database.fetch_all(user_id, _END, _Ended, id=session_id))
 
-    async def end_others(self, user_id: str, *, but: str | None) -> bool:
-        """Ends all sessions of a user but one; returns whether there were others."""
-        return self._note(await self._database.fetch_all(user_id, _END_OTHERS, _Ended, but=but))
+    async def end_others(self, user_id: str, *, but: str | None) -> None:
+        """Ends all sessions of a user but one."""
+        self._note(await self._database.fetch_all(user_id, _END_OTHERS, _Ended, but=but))
 
-    def _note(self, ended: "Sequence[_Ended]") -> bool:
+    async def end_of_cookie(self, user_id: str, session_id: str, *, expires: float) -> None:
+        """Ends the session of a valid cookie, which may be stored no longer; `expires` is Unix time."""
+        await self._database.execute(user_id, _END_OF_COOKIE, id=session_id, expires=expires)
+        self.ended.add(session_id, expires)
+
+    def _note(self, ended: "list[_Ended]") -> bool:
         for session in ended:
-            self.ended.add(session.id, session.expires_at)
+            self.ended.add(session.id, session.expires)
         return bool(ended)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
     id: str
-    expires_at: datetime
+    expires: float
 
 
 async def sweep(database: Database) -> None:

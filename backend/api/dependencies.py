@@ -112,7 +112,10 @@ def _declare_json(request: Request) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats."""
+    """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats.
+
+    `sign_in_limit` limits the sessions that a user begins.
+    """
 
     database: Database
     sessions: Sessions
@@ -132,6 +135,7 @@ class Services:
     rate_limit: RateLimit
     poll_limit: RateLimit
     calendar_limit: RateLimit
+    sign_in_limit: RateLimit
     requests: FairQueue
     """The requests that are worked on at the same time."""
     open_responses: SimultaneousLimit

@@ -5,6 +5,7 @@ import logging
 import math
 import secrets
 import time
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -40,15 +41,26 @@ class OtherUser(Unauthorized):
 class SignIn:
     """How long the token or cookie of a request opens anything, which a stream may outlive."""
 
-    def __init__(self, user_id: str, *, expires: float = math.inf, session_id: str | None = None) -> None:
-        """`expires` is the `exp` of the token, and `session_id` is of a cookie, whose session the user can end."""
+    def __init__(
+        self,
+        user_id: str,
+        *,
+        expires: float = math.inf,
+        session_id: str | None = None,
+        ended: Container[str] = (),
+    ) -> None:
+        """`expires` is the `exp` of the token, and `session_id` is of a cookie, whose session the user can end.
+
+        `ended` has the ids of the sessions that are known to be ended.
+        """
         self.user_id, self.session_id = user_id, session_id
+        self._ended = ended
         self._over_at = expires + LEEWAY_SECONDS
         self._is_ended = False
 
     @property
     def is_over(self) -> bool:
-        self._is_ended = self._is_ended or time.time() >= self._over_at
+        self._is_ended = self._is_ended or time.time() >= self._over_at or (self.session_id or "") in self._ended
         return self._is_ended
 
     async def wait_until_over(self, sessions: Sessions, *, look_seconds: float) -> None:
@@ -62,7 +74,7 @@ class SignIn:
                 await asyncio.sleep(rest)
                 continue
             with suppress(TimeoutError):
-                await asyncio.wait_for(sessions.ended.wait_for(self.session_id), rest)
+                await asyncio.wait_for(sessions.ended.wait_for(self.user_id, self.session_id), rest)
                 self._is_ended = True
 
     @property
@@ -147,7 +159,10 @@ class Identity:
         claims = await self._get_session_claims(request, cookies[0])
         if await sessions.ended.includes(claims["sub"], claims["jti"]):
             raise Unauthorized
-        return claims["sub"], SignIn(claims["sub"], expires=claims["exp"], session_id=claims["jti"])
+        sessions.note_use(claims["sub"], claims["jti"])
+        return claims["sub"], SignIn(
+            claims["sub"], expires=claims["exp"], session_id=claims["jti"], ended=sessions.ended
+        )
 
     async def read_token(self, request: HTTPConnection) -> dict[str, Any]:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -174,7 +189,15 @@ class Identity:
         for claims in ending:
             _check_expected_user(request, claims["sub"])
         for claims in ending:
-            await sessions.end(claims["sub"], [claims["jti"]])
+            await sessions.end_of_cookie(claims["sub"], claims["jti"], expires=claims["exp"])
+
+    async def find_session(self, request: HTTPConnection, user_id: str) -> str | None:
+        """Returns the session of a user whose cookie the request has, if there is one; it may be ended."""
+        with suppress(Unauthorized, ForeignOrigin):
+            for cookie in _sent_cookies(request)[:1]:
+                claims = await self._get_session_claims(request, cookie)
+                return claims["jti"] if claims["sub"] == user_id else None
+        return None
 
     async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):

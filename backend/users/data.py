@@ -21,7 +21,8 @@ _TABLES: dict[LiteralString, LiteralString] = {
 }
 TABLES = tuple(_TABLES)
 # Their tokens must not open anything before they expire, so what ended stays, without whose it was.
-_END_SESSIONS = """
+_END_SESSIONS = "UPDATE sessions SET ended_at = clock_timestamp() WHERE user_id = %(user)s AND ended_at IS NULL"
+_FORGET_SESSIONS = """
 UPDATE sessions SET user_id = '', name = '', ended_at = coalesce(ended_at, clock_timestamp())
 WHERE user_id = %(user)s"""
 # Starting a run locks its conversation, too.
@@ -33,13 +34,20 @@ def stream(tx: Transaction, user_id: str, table: LiteralString) -> AsyncIterator
 
 
 async def delete_all(database: Database, user_id: str) -> dict[str, int]:
+    """Deletes all rows of a user.
+
+    Sessions are ended in short transactions, as the services ask for those that were ended in the last half minute.
+    """
+    async with database.owner_transaction() as tx:
+        await tx.execute(_END_SESSIONS, user=user_id)
     async with database.owner_transaction() as tx:
         await tx.lift_timeouts()
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)
         deleted = {
-            table: await tx.execute(
-                _END_SESSIONS if table == "sessions" else f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id
-            )
+            table: await tx.execute(f"DELETE FROM {table} WHERE user_id = %(user)s", user=user_id)
             for table in reversed(_TABLES)
+            if table != "sessions"
         }
+    async with database.owner_transaction() as tx:
+        deleted["sessions"] = await tx.execute(_FORGET_SESSIONS, user=user_id)
     return {table: deleted[table].rowcount for table in _TABLES}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,10 +12,13 @@ import psycopg
 
 from common.database.transactions import NO_USER, Database, DatabaseUnavailable
 
+log = logging.getLogger(__name__)
+
 LOOK_SECONDS = 0.5
 _STALE_SECONDS = 1.0
-_UNAVAILABLE = (DatabaseUnavailable, psycopg.Error)
-_ENDED = "SELECT id, expires_at, looked_at FROM ended_sessions(%(since)s)"
+_KEPT_SECONDS = 3600.0  # after the expiry, as the clocks of services and database may differ
+_UNAVAILABLE = (DatabaseUnavailable, psycopg.Error, TimeoutError)
+_ENDED = "SELECT id, expires, looked_at FROM ended_sessions(%(since)s)"
 _IS_OPEN = "SELECT id FROM sessions WHERE user_id = %(user)s AND id = %(id)s AND ended_at IS NULL"
 
 
@@ -29,13 +33,13 @@ class EndedSessions:
         self._expiries = dict[str, float]()  # Unix time, by id
         self._since: datetime | None = None
         self._looked_at = float("-inf")
+        self._is_failing = False
         self._changed = asyncio.Event()
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[None]:
         """Has read all of them when the block begins, if the database can be reached."""
-        with contextlib.suppress(*_UNAVAILABLE):
-            await self._look()
+        await self._look()
         looking = asyncio.create_task(self._look_on())
         try:
             yield
@@ -45,37 +49,53 @@ class EndedSessions:
     async def _look_on(self) -> None:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            with contextlib.suppress(*_UNAVAILABLE):
-                await self._look()
+            await self._look()
 
     async def _look(self) -> None:
         began = time.monotonic()
-        rows = await self._database.fetch_all(NO_USER, _ENDED, since=self._since)
+        try:
+            async with asyncio.timeout(_STALE_SECONDS):  # a connection that is lost may be silent
+                rows = await self._database.fetch_all(NO_USER, _ENDED, since=self._since)
+        except _UNAVAILABLE as error:
+            if not self._is_failing:
+                log.warning("cannot read which sessions were ended: %s", type(error).__name__)
+            self._is_failing = True
+            return
+        self._is_failing = False
         self._looked_at = began
         self._since = rows[0]["looked_at"]
         for row in rows:
             if row["id"] is not None:
-                self.add(row["id"], row["expires_at"])
+                self.add(row["id"], row["expires"])
         now = time.time()
         for session_id in [each for each, expiry in self._expiries.items() if expiry < now]:
             del self._expiries[session_id]
 
-    def add(self, session_id: str, expires: datetime) -> None:
+    def add(self, session_id: str, expires: float) -> None:
+        """Adds one that this process has ended; `expires` is Unix time."""
         if session_id in self._expiries:
             return
-        self._expiries[session_id] = expires.timestamp() + 3600  # the clocks of services and database may differ
+        self._expiries[session_id] = expires + _KEPT_SECONDS
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
+    def __contains__(self, session_id: object) -> bool:
+        """Whether a session is known to be ended."""
+        return session_id in self._expiries
+
     async def includes(self, user_id: str, session_id: str) -> bool:
         """Whether a session was ended. Raises `DatabaseUnavailable`, and psycopg's errors."""
-        if session_id in self._expiries:
+        if session_id in self:
             return True
         if time.monotonic() - self._looked_at <= _STALE_SECONDS:
             return False
         return await self._database.fetch_one(user_id, _IS_OPEN, id=session_id) is None
 
-    async def wait_for(self, session_id: str) -> None:
-        """Returns once a session is known to have ended."""
-        while session_id not in self._expiries:
-            await self._changed.wait()
+    async def wait_for(self, user_id: str, session_id: str) -> None:
+        """Returns once a session has ended, also while the looks fail."""
+        while True:
+            with contextlib.suppress(*_UNAVAILABLE):
+                if await self.includes(user_id, session_id):
+                    return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), _STALE_SECONDS)

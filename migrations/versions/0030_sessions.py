@@ -27,10 +27,11 @@ _TABLE = Table(
 )
 _FUNCTIONS = {
     "ended_sessions(since timestamptz)": (
-        "TABLE (id text, expires_at timestamptz, looked_at timestamptz)",
+        "TABLE (id text, expires double precision, looked_at timestamptz)",
         """
-        SELECT ended.id, ended.expires_at, now() FROM (SELECT) AS look LEFT JOIN sessions AS ended
-        ON ended.ended_at > coalesce(since - interval '30 seconds', '-infinity')
+        SELECT ended.id, extract(epoch FROM ended.expires_at)::double precision, now()
+        FROM (SELECT) AS look LEFT JOIN sessions AS ended
+        ON ended.ended_at > CASE WHEN since IS NULL THEN '-infinity' ELSE since - interval '30 seconds' END
             AND ended.expires_at > now() - interval '1 hour'
         """,
     ),

@@ -1,13 +1,17 @@
 """The page's session cookie: where it counts, and that signing out ends it in every process."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
+import psycopg
 import pytest
 
+from tests.logins import as_admin
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
 from tests.support.backends import local_backend
@@ -198,6 +202,8 @@ async def test_lifetime_of_a_session(browser: Browser, user: User) -> None:
     almost_over = await browser.sign_in(user, exp=int(time.time()) - 1)
     assert almost_over, "a token is accepted within the leeway for clocks"
     endless = await browser.sign_in(user, exp=253_402_300_799)
+    [*_, session] = await browser.sessions(endless)
+    assert datetime.fromisoformat(session["expires"]).year < datetime.now(UTC).year + 11
     await browser.sign_out(endless)
     assert await browser.status(endless) == 401
 
@@ -232,6 +238,70 @@ async def test_places_where_one_is_signed_in(browser: Browser, stack: Stack, use
         assert [await other_process.status(one) for one in (own, others)] == [200, 200]
 
 
+async def test_signing_in_again_replaces_the_session(browser: Browser, user: User, new_user: NewUser) -> None:
+    others = await browser.sign_in(new_user())
+    first = await browser.sign_in(user)
+    for cookie in (first, others):
+        headers = browser.own | {"Authorization": f"Bearer {user.token}", "Cookie": cookie}
+        response = await browser.http.post("/session", headers=headers)
+        browser.http.cookies.clear()
+        last = response.headers["set-cookie"].partition(";")[0]
+    assert [await browser.status(cookie) for cookie in (first, others, last)] == [401, 200, 200]
+    assert len(await browser.sessions(last)) == 2
+
+
+async def test_most_sessions_of_a_user(
+    stack: Stack, user: User, stored: Stored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were not used for longest are ended, and nobody begins one all the time."""
+    monkeypatch.setattr("backend.app._SIGN_INS_PER_MINUTE", 105)
+    async with local_backend(stack.services) as backend:
+        browser = Browser(backend.url)
+        async with browser.http:
+            cookies = [await browser.sign_in(user) for _ in range(102)]
+            assert len(await browser.sessions(cookies[-1])) == 100
+            assert [await browser.status(cookie) for cookie in (*cookies[:3], cookies[-1])] == [401, 401, 200, 200]
+            token = {"Authorization": f"Bearer {user.token}"}
+            statuses = [(await browser.http.post("/session", headers=token)).status_code for _ in range(4)]
+            assert statuses == [200, 200, 200, 429]
+
+
+async def test_session_whose_row_is_lost_can_be_signed_out_of(
+    browser: Browser, stack: Stack, user: User, stored: Stored
+) -> None:
+    """As after a backup was restored."""
+    cookie = await browser.sign_in(user)
+    stored.delete_rows("sessions", user.name)
+    assert await browser.status(cookie) == 200
+    assert (await browser.sign_out(cookie)).status_code == 204
+    other_process = Browser(stack.backends[1].url)
+    async with other_process.http:
+        assert await browser.status(cookie) == 401
+        await known_to_be_ended(other_process, cookie)
+
+
+async def test_time_of_use(browser: Browser, user: User, stored: Stored, stack: Stack) -> None:
+    """By any request, and only once in ten minutes for each process."""
+    cookie = await browser.sign_in(user)
+    stored.make_sessions_older(user.name, days=3)
+    async with local_backend(stack.services) as backend:
+        late = Browser(backend.url)
+        async with late.http:
+            assert await late.status(cookie) == 200
+
+            async def is_noted() -> bool:
+                [session] = await late.sessions(cookie)
+                return session["last_used"] > session["begun"]
+
+            await until(is_noted)
+
+
+async def test_unknown_session(browser: Browser, user: User) -> None:
+    headers = browser.own | {"Cookie": await browser.sign_in(user)}
+    for session_id, status in (("x" * 22, 404), ("%00", 400), ("%ff", 400), ("x" * 101, 400), ("a b", 400)):
+        assert (await browser.http.delete(f"/sessions/{session_id}", headers=headers)).status_code == status
+
+
 async def test_process_that_begins_later_knows_what_was_ended(stack: Stack, browser: Browser, user: User) -> None:
     ended, other = [await browser.sign_in(user) for _ in range(2)]
     await browser.sign_out(ended)
@@ -252,6 +322,16 @@ async def test_session_of_a_forgotten_user_opens_nothing(stack: Stack, browser: 
         async with late.http:
             assert await late.status(cookie) == 401
     assert (await todo_at(stack, "forget", "--yes", "--user", user.name)).returncode == 1, "nothing is left"
+
+
+async def test_forgetting_that_takes_long_ends_sessions_at_once(browser: Browser, stack: Stack, user: User) -> None:
+    cookie = await browser.sign_in(user)
+    with psycopg.connect(as_admin(stack.database_url)) as connection:
+        connection.execute("LOCK TABLE token_usage IN EXCLUSIVE MODE")
+        forgetting = asyncio.create_task(todo_at(stack, "forget", "--yes", "--user", user.name))
+        await known_to_be_ended(browser, cookie)
+    assert (await forgetting).returncode == 0
+    assert await browser.status(cookie) == 401
 
 
 async def test_cookie_of_an_older_version_asks_for_one_sign_in(browser: Browser, user: User) -> None:

@@ -12,7 +12,8 @@ from backend.api import identity
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
 from tests.support.answers import FOLLOW, find_thread, start_run
-from tests.support.backends import LocalBackend, local_backend
+from tests.support.backends import LocalBackend, local_backend, user_at
+from tests.support.database_proxy import database_proxy
 from tests.support.script import add_tasks, delete_tasks, pausing_answer, says
 from tests.support.stack import Stack
 from tests.support.stored import Stored
@@ -140,6 +141,55 @@ async def test_answer_as_one_object(user: User, model: ScriptedModel, stored: St
     assert stored.run_statuses(user.name) == ["completed"]
 
 
+async def test_answer_as_one_object_to_a_session_that_was_ended(
+    user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(ANSWER)
+    headers = await begin_session(user)
+    async with http_client(user.url) as browser:
+        asking = asyncio.create_task(browser.post("/chat", json=STARTS["ai_sdk"][1], headers=headers))
+        await until(lambda: stored.run_statuses(user.name) == ["running"])
+        assert (await browser.delete("/session", headers=headers)).status_code == 204
+        await model.release()
+        assert (await asking).status_code == 401
+
+
+async def test_session_that_is_ended_while_a_look_gets_no_response(
+    stack: Stack, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(ANSWER)
+    path, body = STARTS["detached"]
+    async with database_proxy(stack.services.database_url) as proxy:
+        settings = {"DATABASE_URL": proxy.url, "LISTEN_DATABASE_URL": stack.services.database_url}
+        async with user_at(stack.services, **settings) as user, http_client(user.url) as browser:
+            headers = await begin_session(user)
+            ending: list[asyncio.Task[None]] = []
+
+            async def end_elsewhere() -> None:
+                proxy.holds_before = b"ended_sessions"
+                await until(lambda: proxy.holds_before is None)
+                async with http_client(stack.url) as other:
+                    ended = await other.delete("/session", headers=headers | {"Origin": stack.url})
+                    assert ended.status_code == 204
+
+            async with browser.stream("POST", path, json=body, headers=headers) as response:
+                received = await read_to_the_end(
+                    response, "Hello", lambda: ending.append(asyncio.create_task(end_elsewhere()))
+                )
+            await ending[0]
+            proxy.released.set()
+            await model.release()
+            await until(lambda: stored.run_statuses(user.name) == ["completed"])
+    assert "there." not in received
+
+
+async def begin_session(user: User) -> dict[str, str]:
+    """Returns the headers of the page."""
+    signed_in = await user.runs.http.post("/session")
+    user.runs.http.cookies.clear()
+    return {"Cookie": signed_in.headers["set-cookie"].partition(";")[0], "Origin": user.url}
+
+
 async def test_download_whose_token_expires(user: User, model: ScriptedModel, clock: Clock) -> None:
     """It is cut off, so that nobody takes the beginning for the whole."""
     await model.script(says("Hello."))
@@ -160,10 +210,7 @@ async def test_download_whose_token_expires(user: User, model: ScriptedModel, cl
 async def test_session_that_is_ended(user: User, model: ScriptedModel, stored: Stored) -> None:
     """Also in another process, which the database tells."""
     await model.script(ANSWER)
-    signed_in = await user.runs.http.post("/session")
-    cookie = signed_in.headers["set-cookie"].partition(";")[0]
-    user.runs.http.cookies.clear()
-    headers = {"Cookie": cookie, "Origin": user.url}
+    headers = await begin_session(user)
     async with http_client(user.url) as browser:
         left: list[asyncio.Task[httpx2.Response]] = []
 

@@ -228,6 +228,16 @@ class Stored:
         finally:
             self._connection.execute(SQL("ALTER TABLE {} RENAME TO {}").format(hidden, Identifier(table)))
 
+    def delete_rows(self, table: str, user: str) -> None:
+        self._connection.execute(SQL("DELETE FROM {} WHERE user_id = %s").format(Identifier(table)), [user])
+
+    def make_sessions_older(self, user: str, *, days: int) -> None:
+        self._connection.execute(
+            "UPDATE sessions SET created_at = created_at - make_interval(days => %(days)s),"
+            " last_used_at = last_used_at - make_interval(days => %(days)s) WHERE user_id = %(user)s",
+            {"days": days, "user": user},
+        )
+
     @contextmanager
     def reject_new_messages(self) -> Iterator[None]:
         """Makes the database reject new entries of conversations during the block."""

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
 
 from backend.accounts.browsers import describe_browser
-from backend.accounts.sessions import Session
+from backend.accounts.sessions import MAX_SECONDS, Session
 from backend.api.dependencies import AppServices, LimitedUser, PollingUser, UserRoute, forbid_caching
 from backend.api.identity import Identity, cookie_name
 from backend.api.openapi import errors
@@ -18,7 +18,9 @@ from backend.users.limits import check_rate
 router = APIRouter()
 user_router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
 
-SessionId = Annotated[str, Path(max_length=100, description="The `id` of a session in the list.")]
+SessionId = Annotated[
+    str, Path(max_length=100, pattern="^[A-Za-z0-9_-]+$", description="The `id` of a session in the list.")
+]
 
 
 class SignedIn(BaseModel):
@@ -46,10 +48,8 @@ class SessionList(BaseModel):
 
 
 @user_router.get("/session")
-async def get_session(user: PollingUser, services: AppServices) -> SignedIn:
+async def get_session(user: PollingUser) -> SignedIn:
     """Returns who is signed in."""
-    if user.sign_in.session_id is not None:
-        await services.sessions.use(user.user_id, user.sign_in.session_id)
     return SignedIn(user_id=user.user_id, expires=user.sign_in.expires, session_id=user.sign_in.session_id)
 
 
@@ -60,11 +60,14 @@ async def sign_in(request: Request, services: AppServices, response: Response) -
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
     claims = await identity.read_token(request)
-    user_id, expires = claims["sub"], int(claims["exp"])
-    check_rate(services.rate_limit, user_id)  # or sessions would fill the database
+    user_id, expires = claims["sub"], min(int(claims["exp"]), int(time.time()) + MAX_SECONDS)
+    check_rate(services.sign_in_limit, user_id)  # or sessions would fill the database
+    replaced = await identity.find_session(request, user_id)
     until = datetime.fromtimestamp(expires, UTC)
     name = describe_browser(request.headers.get("user-agent", ""))
     session_id = await services.sessions.begin(user_id, kind="session", name=name, expires=until)
+    if replaced is not None:
+        await services.sessions.end(user_id, replaced)
     response.set_cookie(
         cookie_name(request),
         identity.create_cookie(user_id, expires=expires, session_id=session_id),
@@ -97,7 +100,7 @@ async def list_sessions(user: LimitedUser, services: AppServices) -> SessionList
 @user_router.delete("/sessions/{session_id}", status_code=204, responses=errors(404))
 async def end_session(session_id: SessionId, user: LimitedUser, services: AppServices) -> None:
     """Ends a session: within a second, it opens nothing in any process."""
-    if not await services.sessions.end(user.user_id, [session_id]):
+    if not await services.sessions.end(user.user_id, session_id):
         raise NotFound.of("session", session_id)
 
 
