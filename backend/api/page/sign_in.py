@@ -61,6 +61,7 @@ async def sign_in(request: Request, services: AppServices, response: Response) -
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
     claims = await identity.read_token(request)
     user_id, expires = claims["sub"], min(int(claims["exp"]), int(time.time()) + MAX_SECONDS)
+    check_rate(services.rate_limit, user_id)
     check_rate(services.sign_in_limit, user_id)  # or sessions would fill the database
     replaced = await identity.find_session(request, user_id)
     until = datetime.fromtimestamp(expires, UTC)
