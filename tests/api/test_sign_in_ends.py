@@ -172,7 +172,8 @@ async def test_session_that_is_ended_while_a_look_gets_no_response(
                     ended = await other.delete("/session", headers=headers | {"Origin": stack.url})
                     assert ended.status_code == 204
 
-            async with browser.stream("POST", path, json=body, headers=headers) as response:
+            in_time = asyncio.timeout(60)  # else it is open as long as the answer
+            async with in_time, browser.stream("POST", path, json=body, headers=headers) as response:
                 received = await read_to_the_end(
                     response, "Hello", lambda: ending.append(asyncio.create_task(end_elsewhere()))
                 )
