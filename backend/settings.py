@@ -294,10 +294,15 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
         return self.agents != "off" and self.workspace_url is not None
 
     def find_token_problem(self) -> str | None:
-        """Returns a sentence about invalid settings of AUTH_MODE=jwt; None if they are valid."""
+        """Returns a sentence about invalid settings of sign-in; None if they are valid."""
+        if self.mcp_token_secret is None:
+            return f"AUTH_MODE={self.auth_mode} needs MCP_TOKEN_SECRET."
+        return self._find_provider_problem() if self.auth_mode == "jwt" else None
+
+    def _find_provider_problem(self) -> str | None:
         if bool(self.auth_jwt_secret) == bool(self.auth_jwks_url):
             return "AUTH_MODE=jwt needs either AUTH_JWT_SECRET or AUTH_JWKS_URL to check tokens."
-        for name in ("auth_issuer", "auth_audience", "mcp_token_secret"):
+        for name in ("auth_issuer", "auth_audience"):
             if not getattr(self, name):
                 return f"AUTH_MODE=jwt needs {name.upper()}."
         if self.auth_issuer == ISSUER:

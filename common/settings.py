@@ -86,12 +86,15 @@ class SignInSettings(BaseSettings):
 
     model_config = CONFIG
 
-    auth_mode: Literal["none", "jwt"] = "none"
+    auth_mode: Literal["none", "password", "jwt"] = "none"
     """AUTH_MODE=none is for one user on this machine. There is no sign-in, so the services accept only loopback
     addresses, unless AUTH_NONE_BEYOND_LOOPBACK=true. Set that only if no other machine can reach the ports.
 
-    AUTH_MODE=jwt is for several users. Each request needs a token of your identity provider, which is checked with the
-    settings below.
+    AUTH_MODE=password is for a household or a team: users sign in with a name and a password. ./todo user makes their
+    accounts.
+
+    AUTH_MODE=jwt is for users of an identity provider. Each request needs a token of that provider, which is checked
+    with the settings below.
     """
 
     @property
@@ -228,6 +231,8 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     def create_provider_keys(self) -> "Keys | None":
         from common.tokens import KeySet, SharedSecret
 
+        if self.auth_mode != "jwt":
+            return None
         if self.auth_jwt_secret:
             return SharedSecret(self.auth_jwt_secret.get_secret_value())
         if self.auth_jwks_url:
@@ -245,8 +250,8 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         name, host = f"{self.prefix}_HOST", self.get_service_setting("host")
         return (
             f"With AUTH_MODE=none there is no sign-in, so other machines must not reach {name}={host}: set "
-            f"AUTH_MODE=jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine can reach the "
-            "port."
+            f"AUTH_MODE=password or jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine "
+            "can reach the port."
         )
 
     @abstractmethod

@@ -32,12 +32,16 @@ class McpSettings(ServiceSettings):
     @property
     def authorization_server(self) -> str | None:
         """Returns the address where clients get a token: the issuer of the identity provider, if it is an address."""
-        provider = self.auth_jwt_secret or self.auth_jwks_url
+        provider = self.auth_mode == "jwt" and (self.auth_jwt_secret or self.auth_jwks_url)
         return self.auth_issuer if provider and self.auth_issuer and is_http(self.auth_issuer) else None
 
     def find_token_problem(self) -> str | None:
         if self.mcp_token_secret is None:
-            return "AUTH_MODE=jwt needs MCP_TOKEN_SECRET, as the backend has it: make one with openssl rand -hex 32."
+            advice = "as the backend has it: make one with openssl rand -hex 32."
+            return f"AUTH_MODE={self.auth_mode} needs MCP_TOKEN_SECRET, {advice}"
+        return self._find_provider_problem() if self.auth_mode == "jwt" else None
+
+    def _find_provider_problem(self) -> str | None:
         if self.auth_jwt_secret and self.auth_jwks_url:
             return "AUTH_JWT_SECRET and AUTH_JWKS_URL are both set: keep the one your identity provider signs with."
         if self.auth_jwt_secret == self.mcp_token_secret:

@@ -120,11 +120,22 @@ ACROSS_USERS = {
             AND ended.expires_at > now() - interval '1 hour'
         """,
     ),
-    "sweep_sessions(most integer)": (
+    "take_one_time_code(code_hash bytea, code_kind text)": (
+        "TABLE (user_id text, details jsonb)",
+        """
+        DELETE FROM one_time_codes AS code WHERE hash = code_hash AND kind = code_kind AND expires_at > now()
+        RETURNING code.user_id, code.details
+        """,
+    ),
+    "sweep_accounts(most integer)": (
         "void",
         """
         DELETE FROM sessions WHERE (user_id, id) IN (
             SELECT user_id, id FROM sessions WHERE expires_at < now() - interval '1 hour' LIMIT most
+        );
+        DELETE FROM one_time_codes WHERE expires_at < now();
+        DELETE FROM account_events WHERE (user_id, id) IN (
+            SELECT user_id, id FROM account_events WHERE at < now() - interval '1 year' LIMIT most
         )
         """,
     ),

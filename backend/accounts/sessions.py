@@ -5,6 +5,7 @@ import contextlib
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -14,8 +15,8 @@ import psycopg
 from common.database import NO_USER, Database, DatabaseUnavailable
 from common.database.ended_sessions import EndedSessions
 
-Kind = Literal["session"]
-"""How somebody is signed in: by the page's cookie."""
+Kind = Literal["session", "device", "token", "client"]
+"""How somebody is signed in: by the page's cookie, after a sign-in or by a link, or by a token of a user or client."""
 ALL = "all"
 """The scope of what may do everything."""
 MAX_SECONDS = 10 * 365 * 86_400
@@ -53,7 +54,7 @@ WHERE user_id = %(user)s AND id = %(id)s AND last_used_at < now() - interval '10
 _OPEN = """
 SELECT id, kind, name, created_at, last_used_at, expires_at FROM sessions
 WHERE user_id = %(user)s AND ended_at IS NULL AND expires_at > now() ORDER BY last_used_at DESC, id"""
-_SWEEP = "SELECT sweep_sessions(1000)"
+_SWEEP = "SELECT sweep_accounts(1000)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,12 @@ class Sessions:
         self._storing = set[asyncio.Task[None]]()
         self.ended = EndedSessions(database)
 
-    async def begin(self, user_id: str, *, kind: Kind, name: str, expires: datetime) -> str:
+    async def begin(
+        self, user_id: str, *, kind: Kind, name: str, expires: datetime, scopes: Sequence[str] = (ALL,)
+    ) -> str:
         """Stores a new session and returns its id."""
         session_id = secrets.token_urlsafe(_ID_BYTES)
-        values = {"id": session_id, "kind": kind, "name": name, "scopes": [ALL], "expires": expires}
+        values = {"id": session_id, "kind": kind, "name": name, "scopes": list(scopes), "expires": expires}
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_DELETE_EXPIRED)
             await tx.execute(_ADD, **values)
@@ -132,5 +135,5 @@ class _Ended:
 
 
 async def sweep(database: Database) -> None:
-    """Deletes sessions that expired an hour ago."""
+    """Deletes sessions that expired an hour ago, expired codes, and events that are a year old."""
     await database.fetch_all(NO_USER, _SWEEP)

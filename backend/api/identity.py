@@ -15,6 +15,7 @@ from urllib.parse import unquote
 import jwt
 from starlette.requests import HTTPConnection
 
+from backend.accounts.accounts import LOCAL_USER
 from backend.accounts.sessions import ALL, Sessions
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.errors import InvalidRequest, shorten
@@ -26,7 +27,6 @@ from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, SharedSec
 
 logger = logging.getLogger(__name__)
 
-LOCAL_USER = "local"
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
 SESSION = "todo-assistant/session"
 _COOKIE, _MAX_COPIES = "todo_session", 10
@@ -108,13 +108,9 @@ class Identity:
         self.required = settings.signs_in
         self._owner_secret = settings.owner_secret
         if self.required:
-            assert settings.auth_issuer
-            assert settings.auth_audience
             assert settings.mcp_token_secret
             secret = settings.mcp_token_secret.get_secret_value()
-            keys = settings.create_provider_keys()
-            assert keys
-            self._bearer = AccessTokenVerifier({settings.auth_issuer: keys}, audience=settings.auth_audience)
+            self._bearer = _create_provider_verifier(settings)
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
@@ -166,7 +162,7 @@ class Identity:
 
     async def read_token(self, request: HTTPConnection) -> dict[str, Any]:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
+        if scheme.lower() != "bearer" or not token or self._bearer is None:
             raise Unauthorized
         return await _read_claims(self._bearer, token.strip())
 
@@ -207,6 +203,15 @@ class Identity:
         if claims.get("scope") != ALL:  # as of versions that stored no sessions
             raise Unauthorized
         return claims
+
+
+def _create_provider_verifier(settings: BackendSettings) -> AccessTokenVerifier | None:
+    keys = settings.create_provider_keys()
+    if keys is None:
+        return None
+    assert settings.auth_issuer
+    assert settings.auth_audience
+    return AccessTokenVerifier({settings.auth_issuer: keys}, audience=settings.auth_audience)
 
 
 async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any]:

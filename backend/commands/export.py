@@ -7,6 +7,8 @@ from common import data_commands
 from common.data_commands import JsonWriter
 from common.database import Database
 
+_HIDDEN = ("user_id", "password_hash")
+
 
 def run(arguments: Sequence[str]) -> None:
     data_commands.run_for_user(
@@ -32,7 +34,7 @@ async def _export(database: Database, *, user: str) -> None:
 async def _render_rows(rows: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
     """Leaves out the user's name and hashes; of the calendar's address only whether there is one."""
     async for row in rows:
-        shown = {name: value for name, value in row.items() if name != "user_id" and not isinstance(value, bytes)}
+        shown = {name: value for name, value in row.items() if name not in _HIDDEN and not isinstance(value, bytes)}
         if "calendar_hash" in row:
             shown["calendar"] = row["calendar_hash"] is not None
             shown.pop("calendar_hash", None)

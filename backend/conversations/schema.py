@@ -16,7 +16,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
+from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlmodel import AutoString, Field, SQLModel
 
 from backend.conversations.records import CallReason, CallState, EntryKind, Status
@@ -251,26 +251,6 @@ class ProfileRow(_UserRow, table=True):
     time_zone: str | None = None
     calendar_hash: bytes | None = None
     memory: str | None = None
-
-
-class SessionRow(_UserRow, table=True):
-    """Where a user is signed in. A row stays until it expires, and an hour longer, also if it was ended."""
-
-    __tablename__ = "sessions"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = (
-        _one_of("kind", ("session",), "sessions_kind"),
-        Index("sessions_by_end", "ended_at", postgresql_where=text("ended_at IS NOT NULL")),
-        Index("sessions_by_expiry", "expires_at"),
-    )
-
-    id: str = Field(primary_key=True)
-    kind: str
-    name: str
-    scopes: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
-    created_at: datetime = Field(sa_column=_time())
-    last_used_at: datetime = Field(sa_column=_time())
-    expires_at: datetime = Field(sa_column=Column(TIMESTAMP(timezone=True), nullable=False))
-    ended_at: datetime | None = Field(sa_column=_time(nullable=True))
 
 
 class IdempotencyKeyRow(_UserRow, table=True):

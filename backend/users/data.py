@@ -17,6 +17,9 @@ _TABLES: dict[LiteralString, LiteralString] = {
     "requests": "created_at, id",
     "kept_requests": "created_at, key",
     "profiles": "user_id",
+    "accounts": "user_id",
+    "one_time_codes": "hash",
+    "account_events": "id",
     "sessions": "id",
 }
 TABLES = tuple(_TABLES)

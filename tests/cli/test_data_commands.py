@@ -162,6 +162,7 @@ class TestExportAndForget:
         await written.chatkit.feedback(thread, [answer["id"]], "positive")
         run = await start_run(written, chat, "count on")
         await written.runs.send(chat, run, "and again", mode="follow_up")
+        stored.add_account(written.name)
 
         counts = stored.row_counts(written.name)
         assert set(counts) == set(stored.user_tables())
@@ -172,6 +173,8 @@ class TestExportAndForget:
         assert {table: len(rows) for table, rows in document["chat"].items()} == {
             table: count for table, count in counts.items() if table not in TASK_TABLES
         }
+        assert "hash" not in document["chat"]["accounts"][0] | document["chat"]["one_time_codes"][0]
+        assert "a-hash" not in exported.stdout
         entries = document["chat"]["entries"]
         assert [entry["text"] for entry in entries if entry["seq"] is None] == ["and again"]
         assert [entry["id"] for entry in entries if entry["feedback"] == "positive"] == [answer["id"]]

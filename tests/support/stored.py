@@ -133,6 +133,16 @@ class Stored:
         statement = SQL("SELECT to_jsonb(r) AS row FROM {} r WHERE user_id = %s").format(Identifier(table))
         return [row["row"] for row in self._connection.execute(statement, [user])]
 
+    def add_account(self, user: str) -> None:
+        """Inserts an account with a password, an open code and an event."""
+        for statement in (
+            "INSERT INTO accounts (user_id, name, password_hash) VALUES (%(user)s, %(user)s, 'a-hash')",
+            "INSERT INTO one_time_codes (user_id, hash, kind, details, expires_at)"
+            " VALUES (%(user)s, sha256(%(user)s::text::bytea), 'link', '{}', now() + interval '1 hour')",
+            "INSERT INTO account_events (user_id, kind, details) VALUES (%(user)s, 'account_made', '{}')",
+        ):
+            self._connection.execute(statement, {"user": user})
+
     def add_daily_tasks(self, user: str, count: int, *, long_descriptions: int = 0) -> None:
         """Inserts tasks with consecutive due days; the first `long_descriptions` have long descriptions."""
         statement = """

@@ -13,19 +13,13 @@ from typing import Any, get_args
 import pytest
 
 from backend import conversations, users
-from backend.conversations.schema import METADATA
 from mcp_server import commands, imports, tasks
-from mcp_server.models import TaskRow
 from mcp_server.tasks import lists
 from mcp_server.tasks.lists import statements as list_statements
 from mcp_server.tasks.lists.query import Sorting
+from migrations.database import METADATA
 
-TABLES = "|".join(
-    name
-    for metadata in (METADATA, TaskRow.metadata)
-    for name in metadata.tables
-    if "user_id" in metadata.tables[name].c
-)
+TABLES = "|".join(name for metadata in METADATA for name in metadata.tables if "user_id" in metadata.tables[name].c)
 PART = re.compile(r"\s*(?!\(?(?:WITH|SELECT|INSERT|UPDATE|DELETE)\b)")
 READ = re.compile(rf"(?:\b(?:FROM|JOIN|USING|UPDATE)|,)\s+(?:{TABLES})\b(?!\.)")
 WORDS = "WHERE|ON|SET|ORDER|GROUP|LIMIT|FOR|AND|OR|LEFT|JOIN|CROSS|UNION|RETURNING"

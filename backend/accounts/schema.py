@@ -1,0 +1,81 @@
+"""The tables of accounts, for Alembic: who may sign in, where users are signed in, codes, and what happened."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, Column, Identity, Index, MetaData, Text, func, text
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
+from sqlmodel import Field, SQLModel
+
+
+def _time(*, nullable: bool = False, default: bool = True) -> Column[datetime]:
+    return Column(TIMESTAMP(timezone=True), nullable=nullable, server_default=func.now() if default else None)
+
+
+class _UserRow(SQLModel):
+    metadata = MetaData()
+
+    user_id: str = Field(primary_key=True, sa_type=Text)
+
+
+class AccountRow(_UserRow, table=True):
+    """Who may sign in. `issuer` and `subject` are those of an identity provider; an account of ours has a password."""
+
+    __tablename__ = "accounts"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        Index("accounts_by_subject", "issuer", "subject", unique=True, postgresql_where=text("issuer IS NOT NULL")),
+    )
+
+    name: str = Field(sa_type=Text)
+    password_hash: str | None = Field(sa_type=Text)
+    issuer: str | None = Field(sa_type=Text)
+    subject: str | None = Field(sa_type=Text)
+    created_at: datetime = Field(sa_column=_time())
+    disabled_at: datetime | None = Field(sa_column=_time(nullable=True, default=False))
+
+
+class SessionRow(_UserRow, table=True):
+    """Where a user is signed in. A row stays until it expires, and an hour longer, also if it was ended."""
+
+    __tablename__ = "sessions"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        CheckConstraint("kind IN ('session', 'device', 'token', 'client')", name="sessions_kind"),
+        Index("sessions_by_end", "ended_at", postgresql_where=text("ended_at IS NOT NULL")),
+        Index("sessions_by_expiry", "expires_at"),
+    )
+
+    id: str = Field(primary_key=True, sa_type=Text)
+    kind: str = Field(sa_type=Text)
+    name: str = Field(sa_type=Text)
+    scopes: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+    created_at: datetime = Field(sa_column=_time())
+    last_used_at: datetime = Field(sa_column=_time())
+    expires_at: datetime = Field(sa_column=_time(default=False))
+    ended_at: datetime | None = Field(sa_column=_time(nullable=True, default=False))
+
+
+class OneTimeCodeRow(_UserRow, table=True):
+    """A code that opens something once, as its SHA-256. It is of nobody while there is no account."""
+
+    __tablename__ = "one_time_codes"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (CheckConstraint("octet_length(hash) = 32", name="one_time_codes_hash"),)
+
+    hash: bytes = Field(primary_key=True, unique=True)
+    kind: str = Field(sa_type=Text)
+    details: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+    expires_at: datetime = Field(sa_column=_time(default=False))
+
+
+class AccountEventRow(_UserRow, table=True):
+    """What happened to an account, such as a sign-in."""
+
+    __tablename__ = "account_events"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (Index("account_events_by_time", "at"),)
+
+    id: int = Field(sa_column=Column(BigInteger, Identity(always=True), primary_key=True))
+    at: datetime = Field(sa_column=_time())
+    kind: str = Field(sa_type=Text)
+    details: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
+
+
+METADATA = _UserRow.metadata
