@@ -12,6 +12,7 @@ from backend.accounts.sessions import Sessions
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, openapi, usage
+from backend.api.accounts import sessions as session_routes
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services
@@ -21,7 +22,6 @@ from backend.api.head import HeadRequests
 from backend.api.identity import TIME_ZONE_HEADER, USER_HEADER, Identity
 from backend.api.interactions import routes as interactions
 from backend.api.interactions.service import InteractionService
-from backend.api.page import sign_in
 from backend.api.page.renderer import PageRenderer
 from backend.api.page.routes import PageRoutes
 from backend.api.path_prefix import PathPrefix
@@ -68,7 +68,8 @@ from common.telemetry.middleware import TelemetryMiddleware
 _ROUTERS = (
     openapi.router,  # before the run API, which would take the older path of the document for a chat's
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
-    *(calendar.router, calendar.public_router, usage.router, sign_in.router, sign_in.user_router, health.router),
+    *(calendar.router, calendar.public_router, usage.router, health.router),
+    *(session_routes.router, session_routes.user_router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _CORS = {

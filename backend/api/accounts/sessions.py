@@ -8,8 +8,8 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel
 
 from backend.accounts.browsers import describe_browser
-from backend.accounts.sessions import MAX_SECONDS, Session
-from backend.api.dependencies import AppServices, LimitedUser, PollingUser, UserRoute, forbid_caching
+from backend.accounts.sessions import MAX_SECONDS, Kind, Session
+from backend.api.dependencies import AppServices, LimitedUser, PollingUser, Services, UserRoute, forbid_caching
 from backend.api.identity import Identity, cookie_name
 from backend.api.openapi import errors
 from backend.errors import InvalidRequest, NotFound
@@ -62,11 +62,23 @@ async def sign_in(request: Request, services: AppServices, response: Response) -
     claims = await identity.read_token(request)
     user_id, expires = claims["sub"], min(int(claims["exp"]), int(time.time()) + MAX_SECONDS)
     check_rate(services.rate_limit, user_id)
+    return await begin_session(request, response, user_id, expires=expires)
+
+
+async def begin_session(
+    request: Request, response: Response, user_id: str, *, expires: int, kind: Kind = "session"
+) -> SignedIn:
+    """Sets the page's cookie for a user until `expires` (Unix time), in place of one of the same user.
+
+    Raises `LimitReached` for a user who begins too many.
+    """
+    identity: Identity = request.app.state.identity
+    services: Services = request.app.state.services
     check_rate(services.sign_in_limit, user_id)  # or sessions would fill the database
     replaced = await identity.find_session(request, user_id)
     until = datetime.fromtimestamp(expires, UTC)
     name = describe_browser(request.headers.get("user-agent", ""))
-    session_id = await services.sessions.begin(user_id, kind="session", name=name, expires=until)
+    session_id = await services.sessions.begin(user_id, kind=kind, name=name, expires=until)
     if replaced is not None:
         await services.sessions.end(user_id, replaced)
     response.set_cookie(
