@@ -17,7 +17,7 @@ from common.task_words import describe_due, select_fields
 # Lines of a Markdown list, from where a title can begin: after the mark, a box, and a number.
 _LISTED = re.compile(r"^[ ]*(?:[-*+]|\d+[.)])[ ]+(?:\[[ xX]\][ ]+)?(?:\*\*#?\d+\*\*[ ]+)?(?:\*\*)?(.+)$", re.MULTILINE)
 # Codes of notices about an answer that is complete as far as the provider has sent it.
-_WARNINGS = ("answer_over_limit", "answer_filtered", "answer_repeated", "nothing_changed")
+_WARNINGS = ("answer_over_limit", "answer_filtered", "answer_ended", "answer_repeated", "nothing_changed")
 
 _MAX_LINES = 50
 _MAX_LISTED, _MAX_TITLE = 500, 400  # lines of an answer that are compared with titles, and characters of each

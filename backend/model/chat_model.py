@@ -99,6 +99,8 @@ class ChatModel(Model):
             error, delay = context.error, context.normalized.retry_after
             if not isinstance(error, ModelError) or not error.is_passing:
                 return RetryDecision(retry=False)
+            if error.wait_seconds is not None:
+                delay = error.wait_seconds
             if delay is None:
                 spread = random.uniform(0.75, 1.25)  # noqa: S311 - runs that failed together do not retry together
                 delay = self.endpoint.retry_seconds * 2 ** (context.attempt - 1) * spread

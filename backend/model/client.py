@@ -25,7 +25,7 @@ from backend.model.responses import (
     FrameRemover,
     Pieces,
     WrittenCalls,
-    find_lost_calls,
+    ask_again_if_empty,
     read_actions,
     read_pieces,
 )
@@ -144,9 +144,8 @@ class ProviderClient:
         response, tools = respond(body, began=began), _list_tools(given)
         if mode == "text":
             return read_actions(response, tools, body, respond, goal=goal)
-        if self._profile.loses_calls and "stream" in body and tools:
-            return find_lost_calls(response, body, respond, on_lost=self._stop_streaming_calls)
-        return response
+        loses_calls = self._profile.loses_calls and "stream" in body and tools
+        return ask_again_if_empty(response, body, respond, self._stop_streaming_calls if loses_calls else None)
 
     def _watch_written_calls(self, given: dict[str, Any]) -> WrittenCalls:
         model = given["model"]
@@ -171,6 +170,7 @@ class ProviderClient:
 
     async def _post(self, body: dict[str, Any], seconds: float, deadline: float) -> httpx2.Response:
         rejected: list[str] = []
+        is_lowered = False
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
@@ -179,10 +179,14 @@ class ProviderClient:
                         response = await self._send(attempt)
                         break
                     except ModelError as error:
-                        field = requests.rejected_field(attempt, error.words)
-                        if error.provider_status not in (400, 422) or field is None:
+                        if error.provider_status not in (400, 422) or error.code == "model_context_exceeded":
                             raise
-                        rejected.append(field)
+                        if (field := requests.rejected_field(attempt, error.words)) is not None:
+                            rejected.append(field)
+                        elif not is_lowered and (lower := requests.lower_output_limit(attempt, error.words)):
+                            body, is_lowered = lower, True
+                        else:
+                            raise
         except TimeoutError:
             raise ModelError("model_silent", seconds=seconds) from None
         if rejected:
@@ -344,7 +348,7 @@ def _create_error(error: openai.APIError) -> ModelError:
     match error:
         case openai.APIStatusError():
             body = error.body if error.body is not None else error.response.text
-            return ModelError.of_body(body, status=error.status_code)
+            return ModelError.of_body(body, status=error.status_code, headers=error.response.headers)
         # The transport's error for each connection that could not be made, or was closed before a response.
         case openai.APITimeoutError(__cause__=httpx2.ConnectTimeout()):
             return ModelError("model_unreachable")

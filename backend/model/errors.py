@@ -2,11 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 from backend.errors import BackendError
+from backend.model import refusals
+from backend.model.waits import find_wait
 
 MAX_WORDS_CHARS = 500  # of what a provider says
 
@@ -51,7 +53,18 @@ FAILURES: dict[str, Failure] = {
     "model_key_rejected": _setup("its key was rejected"),
     "model_not_found": _setup("the model's name or address is unknown"),
     "model_no_credit": _setup("the account has no credit"),
-    "model_request_rejected": _setup("it rejected the request"),
+    "model_access_denied": _setup("its provider denies access"),
+    "model_request_rejected": Failure(
+        "The model's server rejected the request. The person who runs this server can see why in its log.",
+        allow_retry=False,
+        outcome="refused",
+        reason="It rejected the request.",
+    ),
+    "model_filtered": Failure(
+        "The model's provider blocked this message by its content filter. Ask in other words.",
+        allow_retry=False,
+        outcome="refused",
+    ),
     "model_context_exceeded": Failure(
         "This conversation is too long for the model. Start a new one, or ask the person who runs this server to "
         "lower HISTORY_TOKENS.",
@@ -129,6 +142,8 @@ class ModelError(BackendError):
         self.code, self.values = code, values
         self.provider_status = status
         self.words = words
+        self.wait_seconds: float | None = None
+        """How long the provider asks to wait before the request is sent again."""
         self.request_tokens: int | None = None
         """How many tokens the provider has counted, if it rejects a request as too long for the model's context."""
         self.context_tokens: int | None = None
@@ -142,13 +157,16 @@ class ModelError(BackendError):
         return self.provider_status in (400, 404, 422, 500, 501) and _WITHOUT_TOOLS.search(self.words) is not None
 
     @classmethod
-    def of_body(cls, body: Any, *, status: int | None = None) -> Self:
+    def of_body(cls, body: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None) -> Self:
         """The error that a provider sent as a body or as a frame of a stream; Gemini sends a list of one."""
+        sent = body
         if isinstance(body, list) and body:
             body = body[0]
-        words, kinds = _find_sentence(body), _list_kinds(body)
-        statuses = [int(kind) for kind in kinds.split() if re.fullmatch(r"[45]\d\d", kind)]
-        error = cls(_find_code(status or next(iter(statuses), None), kinds, words), status=status, words=words)
+        words = refusals.find_sentence(body)
+        statuses = [int(kind) for kind in refusals.list_kinds(body) if re.fullmatch(r"[45]\d\d", kind)]
+        code = refusals.find_code(status or next(iter(statuses), None), body, words)
+        error = cls(code, status=status, words=words)
+        error.wait_seconds = find_wait(headers or {}, sent, words)
         if error.code == "model_context_exceeded":
             error.request_tokens, error.context_tokens = _find_sizes(body, words)
         return error
@@ -164,27 +182,9 @@ class ModelError(BackendError):
         return words if len(words) <= MAX_WORDS_CHARS else f"{words[:MAX_WORDS_CHARS]}…"
 
 
-_CONTEXT = re.compile(
-    r"context_length_exceeded|(context|prompt|input).{0,40}(too (long|large)|exceed)|(max\w*|exceed\w*).{0,20}"
-    r"context (length|window|size)|reduce the length|too many tokens|exceed\w*.{0,20}(token limit|max_num_tokens)"
-    r"|input length should be|`inputs` (tokens .{0,30}must be|must have)|maximum prompt length"
-    r"|greater than the context length|context length of only|longer than the maximum model length|n_keep.{0,20}n_ctx",
-    re.IGNORECASE,
-)
 _CONTEXT_SIZE = re.compile(
     r"(?:\bn_ctx\b|maximum model length|(?:context|maximum prompt) (?:length|window|size)(?! by)(?!.*\bn_ctx\b))"
     r"[^.\d]{0,30}?(\d[\d,]{2,8})",
-    re.IGNORECASE,
-)
-_LOADING = re.compile(
-    r"\bloading (the )?(llm |this )?model\b|\bmodel\b.{0,200}\b(is|being|still|currently) (being )?load(ing|ed)\b"
-    r"|\bmodel loading\b|\b(model|weights)\b.{0,40}\bwarming up\b|\bweights\b.{0,40}\bloading\b"
-    r"|\bloading (\w+ ){0,3}weights\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_NOT_LOADED = re.compile(
-    r"fail|error loading|unable|could not|couldn't|cannot|can't|not found|no model|out of memory|\boom\b|insufficient"
-    r"|not enough|abort|cancel|stopped|terminated|killed|crash|timed out|time-?out",
     re.IGNORECASE,
 )
 _WITHOUT_TOOLS = re.compile(
@@ -192,39 +192,6 @@ _WITHOUT_TOOLS = re.compile(
     r"|tools? (param )?requires? --jinja|(tools?|tool use|tool calls?|tool calling) (is|are) not supported",
     re.IGNORECASE,
 )
-_CREDIT = re.compile(
-    r"insufficient_(quota|balance|credits?)|(not enough|insufficient|no) (credit|balance|funds)|billing", re.IGNORECASE
-)
-_KEY = re.compile(r"api.?key.{0,20}(not valid|invalid)|invalid.{0,5}api.?key", re.IGNORECASE)
-_BUSY = re.compile(r"rate.?limit|too.?many.?requests|overloaded|at capacity|queue.{0,20}full", re.IGNORECASE)
-_PASSING = frozenset({408, 409, 425, 500, 502, 503, 504, 529})
-
-
-def _find_code(status: int | None, kinds: str, words: str) -> str:
-    text = f"{kinds} {words}"
-    if status in (None, 200, 409, 425, 429, 500, 503) and _LOADING.search(words) and not _NOT_LOADED.search(words):
-        return "model_loading"
-    if status in (None, 200, 400, 413, 422, 500) and _CONTEXT.search(text):
-        return "model_context_exceeded"
-    if status == 402 or (status in (None, 200, 403, 429) and _CREDIT.search(text)):
-        return "model_no_credit"
-    if status == 429 or (status in (None, 200, 503, 529) and _BUSY.search(text)):
-        return "model_busy"
-    match status:
-        case 401 | 403:
-            return "model_key_rejected"
-        case None | 200 | 400 if _KEY.search(text):  # as Gemini and MiniMax
-            return "model_key_rejected"
-        case 404:
-            return "model_not_found"
-        case 400 if "tool_use_failed" in text:  # Groq's, for an invalid call that its model wrote
-            return "model_failed"
-        case int() if 300 <= status < 400:  # a redirect, which is not followed
-            return "model_not_found"
-        case int() if 400 <= status < 500 and status not in _PASSING:
-            return "model_request_rejected"
-        case _:
-            return "model_failed"
 
 
 def _find_sizes(body: Any, words: str) -> tuple[int | None, int | None]:
@@ -238,29 +205,10 @@ def _find_sizes(body: Any, words: str) -> tuple[int | None, int | None]:
     return None, int(written[1].replace(",", "")) if written else None
 
 
-def _find_sentence(body: Any) -> str:
-    match body:
-        case str():
-            return body
-        case {"error": value} if value:
-            return _find_sentence(value)
-        case {"message": str(text)} | {"detail": str(text)} | {"msg": str(text)} | {"error_msg": str(text)}:
-            return text
-        case None:
-            return ""
-        case _:
-            return json.dumps(body, ensure_ascii=False, default=str)
-
-
-def _list_kinds(body: Any) -> str:
-    if isinstance(body, dict):
-        inner = body.get("error")
-        fields = {**body, **(inner if isinstance(inner, dict) else {})}
-        return " ".join(str(fields[key]) for key in ("code", "type", "status", "param") if fields.get(key))
-    return ""
-
-
-_SECRET = re.compile(r"\b(sk|gsk|csk|pk|key|AIza|xai|hf)[-_][\w-]{8,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+", re.IGNORECASE)
+_SECRET = re.compile(
+    r"\b(sk|gsk|csk|pk|key|AIza|xai|hf)[-_][\w-]{8,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+|[\w-]{0,40}\*{3,}[\w-]{0,40}",
+    re.IGNORECASE,
+)
 _QUOTE = 16  # characters that a quotation has at least, and a short text that is quoted whole at most
 
 

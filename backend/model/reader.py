@@ -5,6 +5,7 @@ calls and reasoning in tags, is put together by `ToolCallAssembler` and `ThinkTa
 """
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,23 +20,43 @@ from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler
 
 Frame = dict[str, Any]
 _NO_USAGE = Counter[str]()  # of all pieces but the last, and never changed
-Finish = Literal["stop", "length", "content_filter", "repeated"]
+Finish = Literal["stop", "length", "content_filter", "repeated", "ended"]
 _FILTERED = "Response withheld by the provider's content filter."
 _CHARS_OF_CALL = 100  # for each tool call, in addition to its name and arguments
 _PART_CHARS = 4_000  # which are read within 5 ms
 _REASONING = ("reasoning", "reasoning_content", "reasoning_text", "thinking")
-_MAX_COUNT = 2**31  # of tokens: a server that counts more is wrong
-# Finish reasons that mean more than an end, also in the words of other APIs.
-_FINISHES: dict[str, Finish] = {
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "max_output_tokens": "length",
-    "content_filter": "content_filter",
-    "safety": "content_filter",
-    "recitation": "content_filter",
+_MAX_REASON_CHARS, _MAX_DIGITS = 200, 10
+# How servers spell counts of tokens: OpenAI, Anthropic, Gemini, Ollama.
+_COUNTS = {
+    "input_tokens": ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_token_count", "prompt_eval_count"),
+    "output_tokens": (
+        *("completion_tokens", "output_tokens", "candidatesTokenCount", "candidates_token_count", "eval_count"),
+        "generated_tokens",
+    ),
+    "reasoning_tokens": ("reasoning_tokens", "thoughtsTokenCount", "thoughts_token_count", "thinking_tokens"),
 }
-_FAILED = ("error", "malformed_function_call", "network_error")  # OpenRouter's, Gemini's, Z.AI's
+_MAX_COUNT = 2**31  # of tokens: a server that counts more is wrong
+# Families of finish reasons, also in the words of other APIs. Any other reason means that the server ended the answer.
+_FINISHES: dict[Finish, tuple[str, ...]] = {
+    "stop": (
+        *("stop", "stop_sequence", "eos", "eos_token", "end_turn", "end", "completed", "complete", "done", "finished"),
+        *("tool_calls", "tool_call", "tool_use", "function_call", "function_calls", "stop_token", "finish", "load"),
+        "finish_reason_unspecified",
+    ),
+    "length": (
+        *("length", "max_tokens", "model_length", "max_output_tokens", "max_completion_tokens", "max_length"),
+        *("model_context_window_exceeded", "context_length_exceeded", "token_limit", "tokens_limit", "incomplete"),
+    ),
+    "content_filter": (
+        *("content_filter", "content_filtered", "safety", "recitation", "prohibited_content", "blocklist", "spii"),
+        *("sensitive", "refusal", "image_safety", "guardrail_intervened", "moderation", "unsafe", "language"),
+    ),
+}
+_FAMILY: dict[str, Finish] = {reason: family for family, reasons in _FINISHES.items() for reason in reasons}
+_FAILED = (
+    *("error", "network_error", "failed", "server_error"),  # OpenRouter's, Z.AI's
+    *("malformed_function_call", "unexpected_tool_call", "malformed_response", "too_many_tool_calls"),  # Gemini's
+)
 
 
 @dataclass
@@ -83,9 +104,9 @@ class ResponseReader:
             yield Piece()
             return
         _raise_if_error(value)
-        if value.get("usage"):
-            self.usage = _parse_usage(value["usage"]) or self.usage
         choice = _get_first_choice(value)
+        for sent in (value, value.get("x_groq"), choice):
+            self.usage = _merge_usage(self.usage, sent)
         delta = _render_delta(choice)
         fragments, reason = _list_fragments(delta), _finish(choice.get("finish_reason"))
         if fragments:
@@ -122,6 +143,8 @@ class ResponseReader:
             raise ModelError("model_output_limit")
         if self.finish == "content_filter" and not self.has_output:
             text = _FILTERED
+        if self.finish == "ended" and not self.has_output:
+            raise ModelError("model_cut_off")
         return Piece(text, thought, self._calls.assemble(), self.finish or "stop", self.usage)
 
 
@@ -207,9 +230,14 @@ def _create_fragment(call: Frame) -> Fragment:
 def _finish(reason: Any) -> Finish | None:
     if not isinstance(reason, str) or not reason:
         return None
-    if reason.lower() in _FAILED:
-        raise ModelError("model_failed", words=f"finish_reason {reason}")
-    return _FINISHES.get(reason.lower(), "stop")
+    # Some servers put a family before the reason, as Gemini's `content_filter: RECITATION`.
+    parts = [re.sub(r"\W+", "_", part.strip().lower()) for part in reason[:_MAX_REASON_CHARS].split(":")][::-1]
+    if any(part in _FAILED for part in parts):
+        raise ModelError("model_failed", words=f"finish_reason {reason[:_MAX_REASON_CHARS]}")
+    for part in parts:
+        if part in _FAMILY:
+            return _FAMILY[part]
+    return "ended"
 
 
 def _get_text(value: Any) -> str:
@@ -226,14 +254,29 @@ def _get_text(value: Any) -> str:
             return ""
 
 
-def _parse_usage(value: Any) -> Counter[str]:
-    sent = value if isinstance(value, dict) else {}
-    details = sent.get("completion_tokens_details")
-    counts = {
-        "input_tokens": sent.get("prompt_tokens"),
-        "output_tokens": sent.get("completion_tokens"),
-        "reasoning_tokens": details.get("reasoning_tokens") if isinstance(details, dict) else None,
-    }
-    return Counter(
-        {name: count for name, count in counts.items() if isinstance(count, int) and 0 <= count < _MAX_COUNT}
-    )
+def _merge_usage(usage: Counter[str], place: Any) -> Counter[str]:
+    """Returns the usage with what one place of a frame counts; 0 and null replace nothing."""
+    if not isinstance(place, dict):
+        return usage
+    counts = Counter[str]()
+    for sent in (place, place.get("usage"), place.get("usageMetadata"), place.get("usage_metadata")):
+        if isinstance(sent, dict):
+            details = [sent.get(name) for name in ("completion_tokens_details", "output_tokens_details")]
+            for name, spellings in _COUNTS.items():
+                values = (
+                    _parse_count(one.get(name))
+                    for one in (sent, *details)
+                    for name in spellings
+                    if isinstance(one, dict)
+                )
+                counts[name] = max((value for value in values if value), default=counts[name])
+    counts = +counts
+    return Counter({**usage, **counts}) if counts else usage
+
+
+def _parse_count(value: Any) -> int:
+    """Returns a count of tokens that is a number or its text; 0 for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= _MAX_DIGITS:
+        value = int(value)
+    is_count = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MAX_COUNT
+    return int(value) if is_count else 0

@@ -15,6 +15,15 @@ Message = dict[str, Any]
 OPTIONAL = ("stream_options", "temperature", "max_tokens", "max_completion_tokens", "reasoning_effort")
 """Fields that a request may lack; LLM_OMIT names those that a server rejects."""
 
+_OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens")
+_UNSUPPORTED = re.compile(
+    r"not (supported|permitted|allowed|recogni[sz]ed|accepted|valid|available)|unsupported|unknown|unrecogni[sz]ed"
+    r"|unexpected|forbidden|extra (inputs?|fields?)|(doesn't|does not|cannot|can't) (support|accept)"
+    r"|invalid (field|key|argument)|deprecated|only the default|\binstead\b|no longer|additional propert",
+    re.IGNORECASE,
+)
+_SIZE = re.compile(r"\b\d{1,3}(?:[,_]\d{3})+\b|\b\d{3,7}\b")
+_LEAST_OUTPUT = 256  # tokens; with fewer an answer makes no sense
 _UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 _NO_OUTPUT = "There is no output: the call was not finished."
 _NO_ANSWER = "(There was no answer.)"
@@ -43,8 +52,23 @@ def remove_streaming(body: Body) -> Body:
 
 
 def rejected_field(body: Body, words: str) -> str | None:
+    """Returns the optional field that a server does not accept, by its words; an output limit may only be too large."""
     words = words.replace("include_usage", "stream_options")
-    return next((field for field in OPTIONAL if field in body and re.search(rf"\b{field}\b", words)), None)
+    field = next((field for field in OPTIONAL if field in body and re.search(rf"\b{field}\b", words)), None)
+    return None if field in _OUTPUT_LIMITS and not _UNSUPPORTED.search(words) else field
+
+
+def lower_output_limit(body: Body, words: str) -> Body | None:
+    """Returns the request with the largest output limit that a server's words name; None if they name no lower one."""
+    for field in _OUTPUT_LIMITS:
+        if field in body and re.search(rf"\b{field}\b|(output|completion) tokens", words):
+            lower = [size for size in map(_parse_size, _SIZE.findall(words)) if _LEAST_OUTPUT <= size < body[field]]
+            return {**body, field: max(lower)} if lower else None
+    return None
+
+
+def _parse_size(text: str) -> int:
+    return int(text.replace(",", "").replace("_", ""))
 
 
 def repair_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:

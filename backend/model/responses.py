@@ -94,10 +94,14 @@ def _with_actions(piece: Piece, response: TextResponse) -> Piece:
     return replace(piece, text=text + rest, thought=piece.thought + thought, calls=piece.calls or response.calls)
 
 
-async def find_lost_calls(
-    response: Pieces, body: requests.Body, respond: Respond, on_lost: Callable[[], None]
+async def ask_again_if_empty(
+    response: Pieces, body: requests.Body, respond: Respond, on_calls: Callable[[], None] | None = None
 ) -> Pieces:
-    """Requests a response without text and calls again, not streamed, as some servers lose streamed calls."""
+    """Sends a request once more after a response without text and calls, also if it has thoughts.
+
+    With `on_calls`, the second response is not streamed, and that is called if it has calls: some servers lose those
+    that they stream.
+    """
     has_output = has_thought = is_empty = False
     usage = Counter[str]()
     async with aclosing(response):
@@ -110,10 +114,11 @@ async def find_lost_calls(
                 yield piece
     if not is_empty:
         return
-    async with aclosing(respond(requests.remove_streaming(body))) as second:
+    again = body if on_calls is None else requests.remove_streaming(body)
+    async with aclosing(respond(again)) as second:
         async for piece in second:
-            if piece.calls:
-                on_lost()
+            if piece.calls and on_calls is not None:
+                on_calls()
             thought = "" if has_thought else piece.thought  # not twice
             yield replace(piece, thought=thought, usage=piece.usage + usage)
 

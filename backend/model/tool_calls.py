@@ -96,10 +96,17 @@ def _is_repeated(fragment: Fragment, earlier: list[Fragment], *, is_last: bool) 
     """Whether a call of an earlier frame is sent again, whole."""
     return bool(fragment.name and is_object(fragment.arguments)) and any(
         one.name == fragment.name
+        and not _is_another(fragment, one)
         and (is_last or not (fragment.id and one.id) or fragment.id == one.id)
         and parse_json(one.arguments) == parse_json(fragment.arguments)
         for one in earlier
     )
+
+
+def _is_another(fragment: Fragment, earlier: Fragment) -> bool:
+    """Whether two fragments have two ids and two positions, so that both calls are meant, however equal."""
+    ids, indexes = (fragment.id, earlier.id), (fragment.index, earlier.index)
+    return all(ids) and ids[0] != ids[1] and None not in indexes and indexes[0] != indexes[1]
 
 
 def _continues(fragment: Fragment, begun: Fragment) -> bool:

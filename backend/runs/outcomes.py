@@ -41,6 +41,7 @@ _SENTENCES = {
     "interrupted": "This answer was interrupted. What was done so far is kept; try again in a moment.",
     "answer_over_limit": "The answer ends here because it reached the model's output limit.",
     "answer_filtered": "The answer ends here because the model's provider blocked the rest.",
+    "answer_ended": "The answer ends here because the model's server ended it.",
     "nothing_changed": "Nothing was changed. Say it again, or change the list yourself.",
     "answer_repeated": "The answer was ended because it repeated itself. Ask again, or in other words.",
     "empty_answer": "The model gave an empty answer. Try again.",
@@ -57,7 +58,7 @@ _SENTENCES = {
     **{error.code: str(error()) for error in _ERRORS},
     **{code: failure.sentence for code, failure in FAILURES.items()},
 }
-CUT_OFF_CODES = ("answer_over_limit", "answer_filtered", "answer_repeated", "nothing_changed")
+CUT_OFF_CODES = ("answer_over_limit", "answer_filtered", "answer_ended", "answer_repeated", "nothing_changed")
 """Of runs that completed, although the model's last response was cut off or claims what is not so."""
 _WITHOUT_RETRY = ("cancelled", "model_refused")
 

@@ -38,12 +38,18 @@ from common.database import Database, Transaction
 logger = logging.getLogger(__name__)
 
 # Why the model was cut off, as the Responses API and the database have it.
-_FINISH_REASONS = {"length": "max_output_tokens", "content_filter": "content_filter", "repeated": "repetition"}
+_FINISH_REASONS = {
+    "length": "max_output_tokens",
+    "content_filter": "content_filter",
+    "repeated": "repetition",
+    "ended": "ended",
+}
 # Finish reasons of a last model turn, and the codes of their notices.
 _CUT_OFF = {
     "max_output_tokens": "answer_over_limit",
     "content_filter": "answer_filtered",
     "repetition": "answer_repeated",
+    "ended": "answer_ended",
 }
 # Error codes of runs, and why their open calls were not made.
 _REASONS: dict[str, CallReason] = {

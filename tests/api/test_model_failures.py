@@ -30,7 +30,10 @@ FAILURES: dict[str, tuple[list[dict[str, Any]], bool, int]] = {
     "503 that does not pass": ([status(503, **SOON)] * 9, True, 3),
     "a page": ([{"status": 200, "body": "<html></html>", "headers": HTML}], False, 1),
     "length without text": ([{"finish_reason": "length"}], True, 1),
-    "nothing said": ([{"finish_reason": "stop"}], True, 1),
+    "nothing said": ([{"finish_reason": "stop"}] * 2, True, 2),
+    "ended by the server before a word": ([{"finish_reason": "abort"}] * 9, True, 3),
+    "429 whose words ask to wait for long": ([status(429, {"error": {"message": "Try again in 10m0s."}})], True, 1),
+    "a filter": ([status(400, {"error": {"code": "data_inspection_failed", "message": "No."}})], False, 1),
 }
 
 
@@ -57,6 +60,22 @@ PASSING: dict[str, dict[str, Any]] = {
     "500": status(500, **SOON),
     "503": status(503, {"error": FLAT}, **SOON),
     "529": status(529, **SOON),
+    "429 of a minute that speaks of billing": status(
+        429,
+        [
+            {
+                "error": {
+                    "code": 429,
+                    "message": "You exceeded your current quota, please check your plan and billing details.",
+                    "status": "RESOURCE_EXHAUSTED",
+                    "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.01s"}],
+                }
+            }
+        ],
+    ),
+    "400 that is the server's fault": status(400, {"error": {"message": "Oh.", "type": "server_error"}}),
+    "400 for a call that the model wrote": status(400, {"message": "Failed to generate tool_calls."}),
+    "the server ends the answer before anything is said": {"finish_reason": "abort"},
     "the connection breaks before anything is said": {"text": "never", "cut_after": 0},
     "the body ends before anything is said": {"text": "never", "eof_after": 0},
     "an error chunk": {"raw": ['data: {"error": {"message": "overloaded"}}\n\n']},
@@ -71,6 +90,16 @@ async def test_passing_fault_is_retried(case: str, user: User, model: ScriptedMo
     assert answer.error is None
     assert answer.text == "Hello."
     assert len(answer.of("progress_update")) == 1, "the user is told"
+    assert len(await model.finished_requests()) == 2
+
+
+@pytest.mark.parametrize("silent", [{"reasoning": "Hm.", "finish_reason": "stop"}, {"finish_reason": "stop"}])
+async def test_an_answer_without_text_is_asked_for_again_once(
+    silent: dict[str, Any], user: User, model: ScriptedModel
+) -> None:
+    await model.script(silent, says("Hello."))
+    answer = await user.chatkit.say("hello")
+    assert (answer.error, answer.text) == (None, "Hello.")
     assert len(await model.finished_requests()) == 2
 
 

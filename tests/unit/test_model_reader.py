@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from backend.model.errors import ModelError
 from backend.model.frames import values_of
 from backend.model.reader import Piece, ResponseReader
-from backend.model.responses import find_lost_calls, read_actions, read_whole
+from backend.model.responses import ask_again_if_empty, read_actions, read_whole
 from backend.settings import ProviderName
 from tests.strict_provider.contracts import CONTRACTS
 
@@ -95,6 +95,15 @@ SHOWN: dict[str, tuple[list[Any], Json]] = {
         [chunk(content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "x"}]), STOP],
         {"text": "x", "thought": "hm"},
     ),
+    "counts in other words, places and types": (
+        [
+            HELLO | {"usage": {"input_tokens": "12", "output_tokens": 3.0}},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": {"completion_tokens": 5}}]},
+            {"choices": [], "x_groq": {"usage": {"output_tokens_details": {"reasoning_tokens": 2}}}},
+            {"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": None}},
+        ],
+        {"text": "hello", "tokens": Counter(input_tokens=12, output_tokens=5, reasoning_tokens=2)},
+    ),
     "a negative count": (
         [HELLO | {"usage": {"prompt_tokens": -1, "completion_tokens": -1}}, STOP],
         {"text": "hello", "tokens": Counter()},
@@ -124,6 +133,16 @@ def piece_of(arguments: str, name: str = "", **more: Any) -> Json:
 SUB = ("sub", '{"b": 2}')
 # How fragments of calls come → the calls.
 FRAGMENTS: dict[str, tuple[list[Json], list[tuple[str, str]]]] = {
+    "equal ones with two ids and positions, one in the last frame": (
+        [
+            piece_of('{"a": 1}', "add", index=0, id="x"),
+            chunk(
+                "tool_calls",
+                tool_calls=[{"function": {"name": "add", "arguments": '{"a": 1}'}, "index": 1, "id": "y"}],
+            ),
+        ],
+        [ADD, ADD],
+    ),
     "by index": ([piece_of('{"a":', "add", index=0, id="x"), piece_of(" 1}", index=0)], [ADD]),
     "two by turns": (
         [
@@ -220,6 +239,13 @@ ENDINGS: dict[str, tuple[bytes, Json]] = {
     "only [DONE]": (b"data: [DONE]\n\n", {"error": "model_cut_off"}),
     "an unknown reason": (body(HELLO, chunk("eos")), {"finish": "stop"}),
     "capitals": (body(HELLO, chunk("MAX_TOKENS")), {"finish": "length"}),
+    "a family before it": (body(HELLO, chunk("content_filter: RECITATION")), {"finish": "content_filter"}),
+    "a family before a fault": (body(chunk("function_call_filter: UNEXPECTED_TOOL_CALL")), {"error": "model_failed"}),
+    "a context that is full": (body(HELLO, chunk("model_context_window_exceeded")), {"finish": "length"}),
+    "another word for a filter": (body(HELLO, chunk("sensitive")), {"finish": "content_filter"}),
+    "a refusal of the model": (body(HELLO, chunk("refusal")), {"finish": "content_filter"}),
+    "ended by the server": (body(HELLO, chunk("time_limit")), {"text": "hello", "finish": "ended"}),
+    "ended by the server before a word": (body(chunk("abort")), {"error": "model_cut_off"}),
     "the limit before a word": (body(chunk(reasoning="hm"), chunk("length")), {"error": "model_output_limit"}),
     "an event named error": (b'event: error\ndata: {"message": "slow down, rate limit"}\n\n', {"error": "model_busy"}),
     "an error as text": (b"event: error\ndata: context length exceeded\n\n", {"error": "model_context_exceeded"}),
@@ -515,6 +541,6 @@ def test_tokens_of_a_response_and_of_the_one_after_it(
         "I look.\n\nWell.",
     )
     bodies.clear()
-    lost = find_lost_calls(_send(ends("", first)), {"stream": True}, respond("Hello."), on_lost=pytest.fail)
+    lost = ask_again_if_empty(_send(ends("", first)), {"stream": True}, respond("Hello."), pytest.fail)
     check(asyncio.run(read_whole(lost)), "Hello.")
     assert bodies == [{}]

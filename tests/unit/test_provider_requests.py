@@ -15,6 +15,7 @@ from backend.model.requests import (
     OPTIONAL,
     alternate_roles,
     describe_tools,
+    lower_output_limit,
     rejected_field,
     remove_fields,
     repair_messages,
@@ -280,7 +281,7 @@ ERRORS: list[tuple[int | None, Any, str]] = [
     (400, {"error": {"message": "bad call", "code": "tool_use_failed"}}, "model_failed"),
     (401, {"error": "no"}, "model_key_rejected"),
     (402, {"detail": "pay"}, "model_no_credit"),
-    (403, "<html>", "model_key_rejected"),
+    (403, "<html>", "model_access_denied"),
     (404, {"error": {"message": "model not found"}}, "model_not_found"),
     (302, "", "model_not_found"),
     (429, {"message": "Requests per minute exceeded"}, "model_busy"),
@@ -292,6 +293,70 @@ ERRORS: list[tuple[int | None, Any, str]] = [
     (None, {"code": 1261, "msg": "The prompt is too long", "success": False}, "model_context_exceeded"),
     (None, {"error": {"code": "429", "message": "slow"}}, "model_busy"),
     (None, {"code": 2049, "message": "invalid api key"}, "model_key_rejected"),
+    # Longer than what the key may send in a minute, and not only for now
+    (413, {"error": {"message": "Limit 8000, Requested 9120", "code": "rate_limit_exceeded"}}, CONTEXT),
+    (429, {"error": {"message": "tokens per min: Limit 30,000, Requested 31,204", "code": "rate_limit"}}, CONTEXT),
+    (429, {"error": {"message": "Limit 30000, Used 29000, Requested 2000", "type": "tokens"}}, "model_busy"),
+    (413, "Request Entity Too Large", CONTEXT),
+    # Sizes in words that no list has
+    (400, {"error": {"message": "Your messages have 70123 tokens, and at most 65536 fit"}}, CONTEXT),
+    (400, {"error": {"message": "prompt is 210000 tokens > 200000 maximum"}}, CONTEXT),
+    (400, {"error": {"message": "This request has 40,000 input tokens; the limit is 32,768"}}, CONTEXT),
+    (
+        400,
+        {"error": {"message": "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"}},
+        CONTEXT,
+    ),
+    (
+        400,
+        {"error": {"message": "max_tokens: 64000 > 8192, which is the maximum of output tokens"}},
+        "model_request_rejected",
+    ),
+    (400, {"error": {"message": "temperature must be at most 1.5"}}, "model_request_rejected"),
+    (400, {"error": {"message": "tool_call_id of messages[1024] is not in messages[1023]"}}, "model_request_rejected"),
+    # Filters
+    (400, {"error": {"code": "data_inspection_failed", "message": "Input data may be bad."}}, "model_filtered"),
+    (400, {"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}}, "model_filtered"),
+    (400, {"error": {"type": "content_filter", "code": 421, "message": "Moderation Block"}}, "model_filtered"),
+    (
+        400,
+        {"error": {"code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}},
+        "model_filtered",
+    ),
+    (403, {"error": {"message": "Your input was flagged. No credits were charged.", "code": 403}}, "model_filtered"),
+    (400, {"error": {"message": "The request violates our usage policies"}}, "model_filtered"),
+    (None, {"error": {"message": "blocked by our safety filter"}}, "model_filtered"),
+    # A right key that may not do this
+    (
+        403,
+        {"error": {"message": "Your organization must be verified", "code": "model_not_entitled"}},
+        "model_access_denied",
+    ),
+    (403, {"error": {"code": "unsupported_country_region_territory"}}, "model_access_denied"),
+    (403, "<!DOCTYPE html><title>Attention Required! | Cloudflare</title>", "model_access_denied"),
+    (403, {"error": {"message": "Invalid API key provided"}}, "model_key_rejected"),
+    (403, {"error": {"message": "API key is missing"}}, "model_key_rejected"),
+    (401, {"error": {"message": "Your API key has no credit left"}}, "model_key_rejected"),
+    # What the provider owes
+    (403, {"error": "Your team has used all available credits"}, "model_no_credit"),
+    (400, {"error": {"type": "invalid_request_error", "message": "Your credit balance is too low"}}, "model_no_credit"),
+    (429, {"error": {"type": "exceeded_current_quota_error", "message": "check your plan"}}, "model_no_credit"),
+    (429, {"error": {"message": "Insufficient balance. Please recharge."}}, "model_no_credit"),
+    (
+        429,
+        [{"error": {"status": "RESOURCE_EXHAUSTED", "message": "check your plan and billing details"}}],
+        "model_busy",
+    ),
+    # Of the model, or of the server, whatever the status
+    (400, {"message": "Failed to generate tool_calls.", "param": "failed_generation"}, "model_failed"),
+    (400, {"error": {"message": "Oh.", "type": "server_error"}}, "model_failed"),
+    (500, {"error": {"message": "error parsing tool call: raw='x'"}}, "model_failed"),
+    (503, {"error": {"message": "Service is too busy", "type": "service_unavailable_error"}}, "model_busy"),
+    (None, {"error": {"type": "overloaded_error", "message": "Overloaded"}}, "model_busy"),
+    # Models
+    (400, {"error": {"message": "Model Not Exist", "type": "invalid_request_error"}}, "model_not_found"),
+    (400, {"error": {"message": "The model `x` does not exist or you do not have access"}}, "model_not_found"),
+    (418, {"error": {"message": "no"}}, "model_request_rejected"),
 ]
 
 
@@ -395,6 +460,55 @@ def test_tools_as_signatures() -> None:
     assert system["content"].startswith("Help.\n\n# Tools")
     assert system["content"].endswith(f"\n{_SHOWN_TOOLS}")
     assert '{"name": "search", "arguments": {"most": "…"}}' in system["content"]
+
+
+SECOND = {"error": {"message": "slow"}}
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "seconds"),
+    [
+        ({"retry-after": "7"}, SECOND, 7),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, SECOND, 1.5),
+        ({"Retry-After": "6m0s"}, SECOND, 360),
+        ({"x-ratelimit-reset-requests": "4s", "x-ratelimit-remaining-requests": "0"}, SECOND, 4),
+        (
+            {
+                "x-ratelimit-reset-requests": "2h",
+                "x-ratelimit-remaining-requests": "9",
+                "x-ratelimit-reset-tokens": "250ms",
+                "x-ratelimit-remaining-tokens": "0",
+            },
+            SECOND,
+            0.25,
+        ),
+        ({}, {"error": {"metadata": {"retry_after_seconds": 4}}}, 4),
+        ({}, [{"error": {"details": [{"retryDelay": "1.2s"}]}}], 1.2),
+        ({}, {"error": {"message": "Please try again in 4s."}}, 4),
+        ({}, {"error": {"message": "Please retry in 1m5.5s. Billing is 3s."}}, 65.5),
+        ({}, {"error": {"message": "Rate limit is 20 in 1s, with no more said"}}, None),
+        ({"retry-after": "soon"}, SECOND, None),
+        ({"retry-after": "-3"}, SECOND, None),
+        ({}, SECOND, None),
+    ],
+)
+def test_how_long_a_provider_asks_to_wait(headers: dict[str, str], body: Any, seconds: float | None) -> None:
+    assert ModelError.of_body(body, status=429, headers=headers).wait_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("words", "lower"),
+    [
+        ("max_tokens must be less than or equal to 4096", 4096),
+        ("max_tokens: 8000 > 8,192, which is the maximum", None),
+        ("max_tokens (8000) is too large: at most 2,048 output tokens, context 4096", 4096),
+        ("messages are wrong", None),
+    ],
+)
+def test_an_output_limit_that_is_too_large_is_lowered(words: str, lower: int | None) -> None:
+    body = {"max_tokens": 8000, "messages": []}
+    assert rejected_field(body, words) is None
+    assert lower_output_limit(body, words) == (lower and {**body, "max_tokens": lower})
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,12 @@ from common.database import DatabaseUnavailable
 Chunk = dict[str, Any]
 _UNFINISHED = "This call was interrupted. It may have been carried out partly or completely."
 _LOST = "The connection was lost, but the assistant is still answering. Open the chat again to see the answer."
-_FINISH_REASONS = {"answer_over_limit": "length", "answer_filtered": "content-filter", "answer_repeated": "other"}
+_FINISH_REASONS = {
+    "answer_over_limit": "length",
+    "answer_filtered": "content-filter",
+    "answer_repeated": "other",
+    "answer_ended": "other",
+}
 _UNSAFE_NAMES = ("__proto__", "constructor", "prototype")
 OLDEST, NEWEST = 6, 7
 """The major versions of the AI SDK that can read the chunks."""
