@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from datetime import time as clock_time
 from typing import Literal
 
@@ -20,14 +20,28 @@ UNIT = "(?:day|week|fortnight|month|year)"
 
 @dataclass(frozen=True)
 class Clock:
-    now: datetime
+    """The time when a text is read, which has a zone if lengths of hours are to be right when clocks change."""
+
+    moment: datetime
     order: DateOrder | None = None
     is_record: bool = False
     """Whether dates may be in the past, as in a file, where a date without a year is of this year."""
 
     @property
+    def now(self) -> datetime:
+        return self.moment.replace(tzinfo=None)
+
+    @property
     def today(self) -> date:
-        return self.now.date()
+        return self.moment.date()
+
+    def add_minutes(self, day: date, minutes: int) -> datetime:
+        """Returns what the clock of the user shows so many minutes after the present time of a day."""
+        start = datetime.combine(day, self.moment.timetz()).replace(second=0, microsecond=0, fold=self.moment.fold)
+        if start.tzinfo is None:
+            return start + timedelta(minutes=minutes)
+        instant = start.astimezone(UTC) + timedelta(minutes=minutes)
+        return instant.astimezone(start.tzinfo).replace(tzinfo=None)
 
 
 @dataclass(frozen=True)
@@ -37,6 +51,8 @@ class Day:
     """Of "in two hours", which names a day and a time."""
     is_start: bool = False
     """Whether a repeat begins on it, if there is one."""
+    is_before: bool = False
+    """Whether the day before is meant, unless there is a time: "before Friday", but "before Friday 5pm"."""
     is_sure: bool = False
     """Whether the words mean this day wherever they are."""
     is_short: bool = False
@@ -45,8 +61,13 @@ class Day:
     """The part of the day in its words, or "tonight"."""
     needs_preposition: bool = False
     """Whether it is a holiday, which may be the subject of a task: only "by Christmas" is a date."""
-    is_range: bool = False
-    """Whether it begins a range, whose words stay in the title because a task has no end."""
+    last: date | None = None
+    """The last day of a range; with a repeat it is the day on which that ends."""
+
+    @property
+    def is_range(self) -> bool:
+        """Returns whether its words stay in the title, because a task has no end."""
+        return self.last is not None and not self.is_start
 
 
 @dataclass(frozen=True)
@@ -77,6 +98,12 @@ class Repeat:
     needs_time: bool = False
     """Whether its words may be a range of days: only beside a time they are a repeat."""
 
+    @property
+    def names_day(self) -> bool:
+        """Returns whether it allows some days only: it is no "every 2 weeks", which begins on any day."""
+        monday = date(2029, 1, 1)
+        return any(self.first(day) != day for day in (monday, monday + timedelta(days=1)))
+
 
 @dataclass(frozen=True)
 class End:
@@ -104,6 +131,8 @@ class Unread:
     """Whether they may be a name or a number, so that a date next to them remains valid."""
     is_silent: bool = False
     """Whether they are never reported, because nobody means them as the date of a task: "yesterday", "monday's"."""
+    is_plain: bool = False
+    """Whether they are reported wherever they are."""
     reason: str = ""
     """The weekday of a date, if the text names another one."""
 
@@ -120,6 +149,10 @@ class Atom:
     first: int
     end: int
     meaning: Meaning
+
+    @property
+    def names_time(self) -> bool:
+        return isinstance(self.meaning, Day | Time | Repeat) and not getattr(self.meaning, "is_short", False)
 
 
 def rule(pattern: str, meaning: Callable[[Clock, re.Match[str]], Meaning | None]) -> Rule:

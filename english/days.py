@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date
 from datetime import time as clock_time
 
 from english.atoms import (
@@ -26,7 +26,6 @@ from english.atoms import (
 )
 from english.calendar import (
     add_days,
-    add_units,
     create_day,
     find_day_of_month,
     find_day_of_year,
@@ -45,12 +44,12 @@ _WORD_NUMBERS = (
 _ORDINAL = rf"(?:(?:20|30) (?:- )?(?:{'|'.join(_WORD_NUMBERS[:9])})|{'|'.join(_WORD_NUMBERS)}|thirtieth)"
 _DAY_MONTH = rf"(?:the )?(?:{_NUMBER}|(?P<word>{_ORDINAL}) of) (?P<month>{MONTH})(?: \.)?{_YEAR}"
 _MONTH_DAY = rf"(?P<month>{MONTH})(?: \.)? (?:the )?(?:(?P<day>\d\d?)(?: ?{TH})?|(?P<word>{_ORDINAL})){_YEAR}"
+_MOST_YEARS_AHEAD = 4  # of a year with two digits
 _FRACTIONS = frozenset(["1/2", "1/3", "2/3", "1/4", "3/4", "1/5", "1/8", "7/11", "9/11"])
 _IDIOMS = frozenset(["24/7", "50/50"])
 _END_OF_DAY = "(?:(?:the )?end of (?:the )?day|eod|cob|(?:close|end) of business)"
 _BY_END_OF_DAY = f"(?:{_END_OF_DAY}(?: on)? )?"
 _TO = "(?:-|to|until)"
-_SOON = r"\d{1,3}(?:\.\d)?|half an|an?"
 _END = "(?:the )?(?:end|last day) of (?:the |this )?"
 _ENDS = {"eow": "week", "eom": "month", "month end": "month", "eoy": "year"}
 _HOLIDAYS = {
@@ -138,7 +137,10 @@ def _read_range(clock: Clock, match: re.Match[str]) -> Meaning:
     first = find_day_of_year(clock.today, month, int(match["first"]))
     is_one_month = match.groupdict().get("end") in (None, match["month"])
     is_forward = int(match["first"]) < int(match["last"]) or not is_one_month
-    return Day(first, is_range=True) if first and is_forward else Unread()
+    if not first or not is_forward:
+        return Unread()
+    last = find_day_of_year(first, parse_month(match.groupdict().get("end") or match["month"]), int(match["last"]))
+    return Day(first, last=last)
 
 
 def _read_iso(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -152,6 +154,8 @@ def _read_iso(clock: Clock, match: re.Match[str]) -> Meaning:
 def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
     """Reads a day and month that exist and are not ambiguous."""
     year = match.groupdict().get("year")
+    if year and (len(year) == 3 or 0 in (int(match["first"]), int(match["second"])) or _is_number(clock, year)):
+        return _LOOSE  # a version, a number of a part
     if match[0] in _FRACTIONS | _IDIOMS:
         return replace(_LOOSE, is_silent=match[0] in _IDIOMS)
     order = "day-first" if match["mark"] == "." else clock.order
@@ -163,7 +167,11 @@ def _read_numeric(clock: Clock, match: re.Match[str]) -> Meaning:
     else:
         day = create_day(int(year) + (2000 if len(year) == 2 else 0), pair[1], pair[0])
     day = _reject_past(clock, day)
-    return Day(day, is_sure=len(match[0]) > 5) if day and len(year or "") != 3 else Unread()
+    return Day(day, is_sure=len(match[0]) > 5) if day else Unread()
+
+
+def _is_number(clock: Clock, year: str) -> bool:
+    return len(year) == 2 and not (clock.is_record or 0 <= int(year) + 2000 - clock.today.year <= _MOST_YEARS_AHEAD)
 
 
 def _order_day_and_month(first: int, second: int, order: DateOrder | None) -> tuple[int, int] | None:
@@ -175,21 +183,6 @@ def _order_day_and_month(first: int, second: int, order: DateOrder | None) -> tu
     if order is None:
         return None
     return (first, second) if order == "day-first" else (second, first)
-
-
-def _read_shift(clock: Clock, match: re.Match[str]) -> Meaning:
-    start = add_days(clock.today, 1) if (match.groupdict().get("from") or "").endswith("tomorrow") else clock.today
-    return _create_day(add_units(start, parse_count(match["count"]), match["unit"]))
-
-
-def _read_hours(clock: Clock, match: re.Match[str]) -> Meaning:
-    """Reads "in half an hour" and "in 1.5 hours"."""
-    count = match["count"]
-    number = 0.5 if count == "half an" else float(count) if count[0].isdigit() else parse_count(count)
-    number += 0.5 if match["half"] else 0
-    minutes = round(number * (60 if match["unit"] == "hour" else 1))
-    moment = clock.now.replace(second=0, microsecond=0) + timedelta(minutes=minutes)
-    return Day(moment.date(), moment.time(), is_sure=True)
 
 
 def _read_holiday(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -239,7 +232,7 @@ DAYS: tuple[Rule, ...] = (
     rule(rf"(?P<weekday>{WEEKDAY})(?: ,)? (?:the )?(?P<day>\d\d?) ?{TH}", _read_weekday_and_number),
     rule(rf"the (?P<day>\d\d?) ?{TH}(?: of (?P<of>this month|the month|next month))?", _read_day_of_month),
     rule(rf"(?:on|by|due|until) (?P<day>\d\d?) ?{TH}(?P<of>)(?! of )", _read_day_of_month),
-    rule(rf"(?P<day>\d\d?) ?{TH} of (?P<of>this month|next month)", _read_day_of_month),
+    rule(rf"(?P<day>\d\d?) ?{TH} of (?P<of>this month|the month|next month)", _read_day_of_month),
     rule(
         rf"(?:from )?(?:the )?(?P<first>\d\d?){TH}? {_TO} (?:the )?(?P<last>\d\d?){TH}?(?: of)? (?P<month>{MONTH})",
         _read_range,
@@ -257,13 +250,6 @@ DAYS: tuple[Rule, ...] = (
     rule(r"(?P<first>\d\d?)(?P<mark>[/.-])(?P<second>\d\d?)(?P=mark)(?P<year>\d{2,4})", _read_numeric),
     rule(r"(?P<first>\d\d?)(?P<mark>/)(?P<second>\d\d?)", _read_numeric),
     rule(r"(?P<first>\d\d?)(?P<mark>\.)(?P<second>\d\d?)\.", _read_numeric),
-    rule(rf"(?:with)?in (?:the next )?(?P<count>{COUNT}) (?P<unit>{UNIT})(?: '|'s)?(?: time)?", _read_shift),
-    rule(rf"(?P<count>{COUNT}) (?P<unit>{UNIT}) (?P<from>from (?:now|today|tomorrow))", _read_shift),
-    rule(
-        rf"in (?:about )?(?P<count>{_SOON}|a couple of) (?P<unit>hour|minute)(?P<half> and a half)?(?: time)?",
-        _read_hours,
-    ),
-    rule(rf"(?P<count>{_SOON}) (?P<unit>hour|minute)(?P<half>) from now", _read_hours),
     rule(
         "(?:(?:the )?(?:start|beginning|first day|first) of )?next (?P<unit>week|month|year)",
         lambda clock, match: _create_day(find_period(clock.today, match["unit"], 1)[0]),
@@ -291,23 +277,27 @@ _LOOSE = Unread(is_quiet=True, is_loose=True)
 NOT_DAYS = (
     *list_unread(
         rf"(?:{_FULL})s",
-        rf"(?:{WEEKDAY}) after next|(?:{WEEKDAY}) (?:or|and) (?:{WEEKDAY})",
         rf"(?:{_NAMED}|tonight) (?:\d\d?|[12]\d[0-5]\d)(?=$| [,.;)!?])",
-        rf"(?:{WEEKDAY}) (?:-|to) (?:{WEEKDAY})",
         rf"\d\d? (?:{_NAMED}) (?:{_PARTS})|(?:{_NAMED}|this) (?:{_PARTS}) \d\d?(?=$| [,.;)!?])",
         r"(?:the )?(?:day|week|month|night|evening|morning|weekend) (?:before|after) \w+(?: \w+day)?",
         "overmorrow",
         "this (?:week|month|year|quarter)|next quarter|(?:week|month) after next",
         rf"(?:{_VAGUE})(?: in)? (?:{MONTH}|(?:the |this |next )?(?:week|month|year))",
-        rf"(?:in|by|during|around|before|until) (?:{MONTH})(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?",
-        rf"in (?:a few|few|several|some|\d+ - \d+|\d+ or \d+) (?:{UNIT}|hour|minute)",
+        rf"(?:in|by|during|around|before|until|starting|from|beginning|since) (?:{MONTH})"
+        r"(?! \d\d?(?: |$|st|nd|rd|th))(?: 20\d\d)?",
+        rf"in (?:a few|few|several|some|\d+ (?:-|or|to) \d+) (?:{UNIT}|hour|minute)",
         rf"(?:with)?in (?:the next )?\d+ {_WORKDAYS}|\d+ {_WORKDAYS} from \w+",
         r"or (?:on )?(?:the )?(?:(?:day|week|month|weekend) after|(?:next|following) (?:day|week))(?! \w)",
         rf"in \d+ (?:{_FULL})s|\d+ (?:{_FULL})s (?:from now|ago)",
         rf"(?:on|by|before|until|over|after) {_MOVABLE_HOLIDAYS}",
-        rf"(?:in )?\d+ (?:{UNIT}|hour|minute) (?:before|after|prior)",
+        rf"(?:in )?(?:\d+|an?) (?:{UNIT}|hour|minute) (?:before|after|prior)",
         rf"(?:a )?fortnight (?:on )?(?:{_NAMED})",
         rf"\d\d? (?:or|and) \d\d?(?: of)? (?:{MONTH})",
+    ),
+    *list_unread(
+        rf"(?:{WEEKDAY}) (?:-|to|through|until|or|and) (?:{WEEKDAY})",
+        rf"(?:the )?(?:{WEEKDAY}) after next",
+        meaning=Unread(is_plain=True),
     ),
     *list_unread(
         rf"(?:{_FULL}|today|tomorrow)'s",

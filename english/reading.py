@@ -1,27 +1,21 @@
 """Combines the parts of a text into a task."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from datetime import time as clock_time
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Literal
 
 from english.atoms import Atom, Clock, DateOrder, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread
 from english.calendar import add_days, add_units
-from english.grouping import (
-    MARKS,
-    Edges,
-    Group,
-    choose_dates,
-    find_atoms,
-    group_atoms,
-    is_edge_tag,
-    is_intended_alone,
-    list_intended,
-)
+from english.frames import find_frames
+from english.grouping import Group, group_atoms
+from english.languages import find_other_language
+from english.placement import Edges, choose_dates, is_edge_tag, is_intended_alone, list_intended
+from english.scanner import find_atoms
 from english.times import PARTS
+from english.title import remove_quotes, render_title
 from english.words import WEEKDAYS, Words, split_words, word_set
 
 Kind = Literal["date", "time", "repeat", "priority", "label", "unread"]
@@ -30,7 +24,6 @@ _EVENING_WORDS = word_set(
     "evening table restaurant reservation opera musical nightclub disco"
 )
 _MORNING_WORDS = word_set("wake breakfast sunrise alarm")
-_SEPARATORS = (",", ";", "-", "\u2013", "\u2014", "&")
 _LATE = ("afternoon", "evening", "night", "tonight")
 
 
@@ -78,21 +71,30 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
     """Reads a line as a new task; without `dates` words about time stay in the title."""
     words, clock = split_words(text), Clock(now, order)
     atoms = find_atoms(words, clock)
-    groups = group_atoms(words, atoms) if dates else []
+    other_language = find_other_language(words, atoms) if dates else None
+    groups = group_atoms(words, atoms) if dates and not other_language else []
     tags = [atom for atom in atoms if isinstance(atom.meaning, Tag)]
     wide = [*(atom for group in groups for atom in group.atoms), *tags]
-    edges = Edges(words, wide)
+    frames, within = find_frames(words, atoms) if dates and not other_language else ([], set[int]())
+    frame = {at for part in frames for at in part}
+    edges = Edges(words, wide, frame, within)
     when, used = _combine(words, choose_dates(words, groups, edges), clock)
     tags = [atom for atom in tags if is_edge_tag(words, atom, edges)]
-    unread = list(_list_not_understood(words, groups, atoms if dates else [], used, edges))
-    title = _render_title(words, [atom for atom in (*used, *tags) if not getattr(atom.meaning, "is_range", False)])
+    if other_language:
+        unread = [
+            *_create_unread_spans(words, other_language, {at for tag in tags for at in range(tag.first, tag.end)})
+        ]
+    else:
+        unread = [*_list_not_understood(words, groups, atoms if dates else [], used, edges)]
+    removed = [atom for atom in (*used, *tags) if not getattr(atom.meaning, "is_range", False)]
+    title = render_title(words, {at for atom in removed for at in range(atom.first, atom.end)} | frame)
     if not title.strip("\"'` "):
         when, used, tags, title = None, [], [], text.strip()
     spans = [*(_create_span(words, atom) for atom in (*used, *tags)), *unread]
     levels = [atom.meaning.level for atom in tags if isinstance(atom.meaning, Tag) and atom.meaning.kind == "priority"]
     labels = [words.raw(atom.end - 1).lstrip("#@") for atom in tags if atom.meaning == Tag("label")]
     return ParsedTask(
-        _remove_quotes(title),
+        remove_quotes(title),
         when,
         levels[-1] if levels and levels[-1] != "none" else None,
         tuple(dict.fromkeys(labels)),
@@ -134,9 +136,7 @@ def _combine(words: Words, groups: Sequence[Group], clock: Clock) -> tuple[When 
     is_one_time = len({(each.hour, each.minute) for each in times}) == 1
     at_time = _choose_time(words, times[0], part, clock, has_day=has_day) if is_one_time else None
     if times and at_time is None:
-        if not has_day or is_one_time:
-            return None, []
-        atoms = [atom for atom in atoms if not isinstance(atom.meaning, Time)]  # several times: none is taken
+        return None, []
     if not times and has_day and part in PARTS:
         at_time = clock_time.fromisoformat(PARTS[part])
     day, repeat = _choose_day(meanings, at_time, clock)
@@ -188,16 +188,18 @@ def _choose_day(
     meanings: Sequence[Meaning], at_time: clock_time | None, clock: Clock
 ) -> tuple[date | None, str | None]:
     """Returns the day and the rule of the repeat; no day if the parts contradict each other."""
-    days = {each.day for each in meanings if isinstance(each, Day) and not each.is_start}
-    starts = {each.day for each in meanings if isinstance(each, Day) and each.is_start}
+    dated = [each for each in meanings if isinstance(each, Day)]
+    days = {add_days(each.day, -int(each.is_before and at_time is None)) for each in dated if not each.is_start}
+    starts = {each.day for each in dated if each.is_start}
     repeats = [each for each in meanings if isinstance(each, Repeat)]
     ends = [each for each in meanings if isinstance(each, End)]
+    ends += [End(each.last) for each in dated if each.is_start and each.last]
     if any(len(parts) > 1 for parts in (days, starts, repeats, ends)) or (days and starts and not repeats):
         return None, None
     is_past = at_time is not None and at_time < clock.now.time().replace(second=0, microsecond=0)
     start = next(iter([*starts, *days]), None) or add_days(clock.today, int(is_past))
     if not repeats:
-        return start, None
+        return start if start >= clock.today or clock.is_record else None, None
     rule, first = repeats[0].rule, repeats[0].first(start)
     if first is None or (days and first not in days and "FROM" not in rule):
         return None, None
@@ -217,67 +219,29 @@ def _add_end(first: date, rule: str, ends: Sequence[End]) -> tuple[date | None, 
     return first, rule
 
 
-def _render_title(words: Words, removed: Sequence[Atom]) -> str:
-    removed_words = {at for atom in removed for at in range(atom.first, atom.end)}
-    if not removed_words:
-        return words.text.strip()
-    _remove_separators(words, removed_words)
-    _remove_marks(words, removed_words)
-    runs = [
-        list(run) for is_kept, run in groupby(range(len(words.words)), lambda at: at not in removed_words) if is_kept
-    ]
-    pieces = [words.text[words.words[run[0]].start : words.words[run[-1]].end] for run in runs]
-    title = re.sub(r" ([,;:.!?)])(?= |$)", r"\1", " ".join(" ".join(pieces).split()))
-    return title.strip(" ,;:-(\u2013\u2014")
-
-
-def _remove_separators(words: Words, removed_words: set[int]) -> None:
-    """Removes a comma before each removed word, and pairs of brackets around it."""
-    opening = closing = -1
-    for at in sorted(removed_words):
-        if (left := at - 1) not in removed_words:
-            if words.raw(left) in _SEPARATORS:
-                removed_words.add(left)
-                left -= 1
-            if left not in removed_words:
-                opening = left
-        closing = max(closing, at)
-        while opening in removed_words:
-            opening -= 1
-        while closing in removed_words:
-            closing += 1
-        if words.raw(opening) + words.raw(closing) in ("()", "[]"):
-            removed_words.update((opening, closing))
-
-
-def _remove_marks(words: Words, removed_words: set[int]) -> None:
-    """Removes marks between removed words, and between one of them and an end of the text."""
-    ends = [-1, *sorted(removed_words), len(words.words)]
-    for before, after in pairwise(ends):
-        between = range(before + 1, after)
-        if all(MARKS.issuperset(words.raw(at)) for at in between):
-            removed_words.update(between)
-
-
 def _list_not_understood(
     words: Words, groups: Sequence[Group], atoms: Sequence[Atom], used: Sequence[Atom], edges: Edges
 ) -> Iterator[Span]:
     """Yields what was clearly meant as a date, because a title may have words about time, too."""
     chosen = {at for atom in used for at in range(atom.first, atom.end)}
-    for group in list_intended(words, groups, edges):
+    for group in list_intended(words, groups, edges, has_date=bool(used)):
         rest = [atom for atom in group.atoms if not chosen.intersection(range(atom.first, atom.end))]
         is_part_of_day = any(isinstance(atom.meaning, PartOfDay) for atom in rest) and len(rest) > 1
         if not is_part_of_day and not any(_is_reported(words, atom, edges, has_date=bool(used)) for atom in rest):
             continue
         reason = next((atom.meaning.reason for atom in rest if isinstance(atom.meaning, Unread)), "")
-        for is_unused, run in groupby(range(rest[0].first, rest[-1].end), lambda at: at not in chosen):
-            first, *others = run
-            if is_unused:
-                yield _create_span(words, Atom(first, first + len(others) + 1, Unread(reason=reason)))
+        yield from _create_unread_spans(words, range(rest[0].first, rest[-1].end), chosen, reason)
     for atom in atoms:
         is_loose = isinstance(atom.meaning, Unread) and atom.meaning.is_loose and not atom.meaning.is_silent
         if is_loose and not used and is_intended_alone(words, atom, edges):
             yield _create_span(words, atom)
+
+
+def _create_unread_spans(words: Words, run: range, used: set[int], reason: str = "") -> Iterator[Span]:
+    for is_unused, part in groupby(run, lambda at: at not in used):
+        first, *others = part
+        if is_unused:
+            yield _create_span(words, Atom(first, first + len(others) + 1, Unread(reason=reason)))
 
 
 def _is_reported(words: Words, atom: Atom, edges: Edges, *, has_date: bool) -> bool:
@@ -310,10 +274,3 @@ def _create_span(words: Words, atom: Atom) -> Span:
         case _:
             kind = "repeat"
     return Span(start, end, kind, words.text[start:end], reason)
-
-
-def _remove_quotes(title: str) -> str:
-    pairs = {'"': '"', "'": "'", "`": "`", "\u201c": "\u201d"}
-    inner = title[1:-1]
-    is_quoted = len(title) > 2 and pairs.get(title[0]) == title[-1] and not {title[0], title[-1]} & set(inner)
-    return inner if is_quoted else title

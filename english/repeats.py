@@ -39,7 +39,7 @@ _NTH = {"first": 1, "1st": 1, "2nd": 2, "second": 2, "third": 3, "3rd": 3, "four
 _ORDINAL = "first|second|third|fourth|last|1 st|2 nd|3 rd|4 th|1st|2nd|3rd|4th"
 _DAYS = rf"(?:{WEEKDAY})s?"
 _AND = "(?: ?(?:, and|, &|,|and|&|/|\\+) ?| )"
-_LIST = rf"{_DAYS}(?:{_AND}{_DAYS})*"
+_LIST = rf"{_DAYS}(?:{_AND}(?:{_EVERY} )?{_DAYS})*"
 _SEVERAL = rf"{_DAYS}(?:{_AND}{_DAYS})+"
 _NUMBER = rf"\d\d? ?{TH}"
 _NUMBERS = rf"{_NUMBER}(?:{_AND}(?:the )?{_NUMBER})*"
@@ -48,6 +48,8 @@ _PLAIN = rf"\d\d?(?: ?{TH})?"
 _PLAINS = rf"(?:the )?(?:day )?{_PLAIN}(?:(?: ?(?:, and|, &|,|and|&) ?)(?:the )?{_PLAIN})*"
 _FOLLOWING = "|".join(VERBS | word_set("and at by for from in p1 p2 p3 p4 please pls plz starting until with"))
 _AFTER_PLAIN = rf"(?=$| (?:[,;.:!?()#@-]|\d|(?:{_FOLLOWING})(?: |$)))"
+_TO = "(?:-|to|through|until)"
+_PLURALS = "|".join(f"{day}s" for day in WEEKDAYS)
 _OF_MONTH = "(?: of (?:the|each|every) month)"
 _MONTHLY = (
     rf"(?:(?:once (?:a|per) |{_EVERY} (?:(?P<count>other|second|2nd|{COUNT}) )?)(?P<unit>month|quarter)"
@@ -99,8 +101,9 @@ def _read_weekdays(clock: Clock, match: re.Match[str]) -> Meaning:
 def _read_weekday_range(clock: Clock, match: re.Match[str]) -> Meaning:
     """Reads "standup mon-fri 9am"; "holiday mon-fri" is no repeat, so it needs a time or "every"."""
     first, last = parse_weekday(match["first"]), parse_weekday(match["last"])
-    repeat = _create_weekly(set(range(first, last + 1))) if first < last else Unread()
-    return replace(repeat, needs_time="every" not in match[0]) if isinstance(repeat, Repeat) else repeat
+    repeat = _create_weekly({(first + later) % 7 for later in range((last - first) % 7 + 1)})
+    is_clear = match["every"] or match[0].split()[0].endswith("days")
+    return replace(repeat, needs_time=not is_clear) if isinstance(repeat, Repeat) else repeat
 
 
 def _read_month_days(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -165,7 +168,7 @@ REPEATS: tuple[Rule, ...] = (
         rf"{_EVERY} (?:(?P<count>other) )?(?P<days>{_LIST})(?: except(?: on)? (?P<except>{WEEKDAY})s?)?", _read_weekdays
     ),
     rule(
-        rf"(?:(?:weekly )?on )?(?P<days>(?:{'|'.join(f'{day}s' for day in WEEKDAYS)})(?:{_AND}{_DAYS})*)",
+        rf"(?:(?:weekly )?on )?(?P<days>(?:{_PLURALS})(?:{_AND}{_DAYS})*)",
         _read_weekdays,
     ),
     rule(rf"(?:weekly|{_EVERY} week) on (?P<days>{_LIST})", _read_weekdays),
@@ -207,22 +210,32 @@ REPEATS: tuple[Rule, ...] = (
         rf"|{_EVERY} month on the last day|{_EVERY} last day(?: of the month)?",
         lambda clock, match: Repeat("FREQ=MONTHLY;BYMONTHDAY=-1", lambda start: find_period(start, "month")[1]),
     ),
-    rule(rf"(?P<first>mon|monday) (?:-|to|through|until) (?P<last>{WEEKDAY})", _read_weekday_range),
+    rule(r"(?P<every>)(?P<first>mon|monday) (?P<to>-|to|through|until) (?P<last>fri|friday)", _read_weekday_range),
     rule(
-        rf"{_EVERY} day (?:from )?(?P<first>{WEEKDAY}) (?:-|to|through|until) (?P<last>{WEEKDAY})", _read_weekday_range
+        rf"(?P<every>{_EVERY}|daily)(?: day| week)?(?: from| on)? (?P<first>{WEEKDAY})s? {_TO} (?P<last>{WEEKDAY})s?",
+        _read_weekday_range,
     ),
+    rule(rf"(?P<every>)(?:on )?(?P<first>{_PLURALS}) {_TO} (?P<last>{_PLURALS})", _read_weekday_range),
     rule(rf"(?P<days>{_SEVERAL})", _read_bare_list),
 )
+_COUNT = r"(?:\d{1,3}|an?|other)"
+_ANY_UNIT = f"(?:{UNIT}|hour|minute)"
 NOT_REPEATS = list_unread(
     r"(?:twice|once|\d+ ?x|\d+ time|\d+ times|several times|three times) (?:a|per|every|each|in a) \w+",
     rf"{_EVERY}!? (?:few|couple|so|now|hour|minute|(?:\w+ ){{0,2}}(?:hour|minute)s?)(?: often| and then| of \w+)?",
-    rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|day|week|month|year|{MONTH})(?: except \w+| but \w+| if \w+| unless \w+)?",
+    rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|day|week|month|year|{MONTH})",
     rf"{_EVERY} (?:other|second|2nd) (?:weekend|weekday)s?",
     r"(?:first|last) (?:working|work|business) day(?: of (?:the|each|every) month)?|nightly",
     r"hourly|biweekly|bi - weekly|bimonthly|(?:semi|bi)(?: - )?annually|biennially|twice daily|weekly or \w+",
     r"except(?: on)? (?:\w+)|all day every day|on and off",
     rf"{_EVERY} {_NUMBER} (?:{WEEKDAY})",
     rf"(?:the )?(?:{_ORDINAL}) (?:{WEEKDAY})(?: of (?:the|next|this) month)?(?: (?:in|of) \w+)?",
+) + list_unread(
+    rf"{_EVERY}!? (?:\w+ )?(?:{WEEKDAY}|{UNIT}|weekday|{MONTH})s? (?:except|but|if|unless|when)(?: \w+){{0,5}}",
+    rf"{_EVERY}!? {_COUNT} (?:-|to|or|and) {_COUNT} {_ANY_UNIT}",
+    rf"{_EVERY}!? {_COUNT} {_ANY_UNIT}(?: ,)?(?: and| &)? {_COUNT} {_ANY_UNIT}",
+    rf"(?:{'|'.join(_ADVERBS)})(?: at \d[\d:]*(?: ?[ap]m)?)? (?:except|but not|unless)(?: \w+){{0,5}}",
+    meaning=Unread(is_plain=True),
 )
 ENDS: tuple[Rule, ...] = (
     rule(r"(?:for )?(?P<count>[1-9]\d{0,2}) times", lambda clock, match: End(count=int(match["count"]))),

@@ -14,7 +14,8 @@ _MARKS = {"p4": "none"}
 for _number, _name in enumerate(("high", "medium", "low"), 1):
     _MARKS |= dict.fromkeys((f"p{_number}", f"!{_number}", f"!!{_number}", f"!p{_number}", f"!{_name}"), _name)
 _LEVEL = f"(?P<level>{'|'.join(_LEVELS)})"
-_LABEL = r"(?P<label>[^\W\d_][\w-]{0,39})"
+_SIGNED_LABEL = r"[#@]+(?P<label>\S{1,40})"
+_LABEL = r"(?:#+(?P<signed>\S{1,40})|(?P<label>[^\W\d_][\w-]{0,39}))"
 
 
 def _read_priority(clock: Clock, match: re.Match[str]) -> Meaning:
@@ -30,6 +31,6 @@ TAGS: tuple[Rule, ...] = (
     rule(rf"(?:(?:with|as|at|and) )?(?:an? )?{_LEVEL} (?:priority|prio)", _read_priority),
     rule(rf"(?:priority|prio)(?: :| is| =)? {_LEVEL}", _read_priority),
     rule(r"(?P<level>urgent(?= :)|(?<=[,(] )urgent)", _read_priority),
-    rule(rf"[#@]+{_LABEL}", _read_label),
-    rule(rf"(?:with )?(?:the )?(?:label|labelled|labeled|tagged|tag)(?: :| as| with)? #?{_LABEL}", _read_label),
+    rule(_SIGNED_LABEL, _read_label),
+    rule(rf"(?:with )?(?:the )?(?:label|labelled|labeled|tagged|tag)(?: :| as| with)? {_LABEL}", _read_label),
 )

@@ -69,6 +69,7 @@ TIMES: tuple[Rule, ...] = (
     rule(r"(?P<hour>\d\d?)\.(?P<minute>\d\d)", lambda clock, match: _need_day(_read_24_hour(clock, match))),
     rule(rf"{_ABOUT}(?P<hour>\d\d?)h(?P<minute>\d\d)", _read_24_hour),
     rule(rf"(?:(?:at|by|at around|at about) |@ ?)(?P<hour>\d\d?)(?: {_OCLOCK}| sharp| hour)?{_NO_DATE}", _read_24_hour),
+    rule(rf"(?:around|about) (?P<hour>\d\d?){_NO_DATE}", lambda clock, match: _need_day(_read_24_hour(clock, match))),
     rule(rf"(?P<hour>\d\d?) {_OCLOCK}", _read_24_hour),
     rule(r"(?:at |by |around |about )(?P<hour>\d\d?) (?P<minute>15|30|45)", _read_24_hour),
     rule(rf"(?=0){_FOUR_DIGITS}", lambda clock, match: _need_day(_read_four_digits(clock, match))),

@@ -62,18 +62,28 @@ _SPELLINGS = {other: word for word, others in _OTHER_SPELLINGS.items() for other
 _OTHER_WORDS = word_set("sundae sundry sundaes mundane match marsh larch parch starch augusta augusts monde")
 _MIN_LETTERS = 5  # of a name in which one wrong letter is accepted
 _NAMES = tuple(name for name in (*WEEKDAYS, *MONTHS, "tomorrow") if len(name) >= _MIN_LETTERS)
+DUE_WORDS = word_set("due deadline when date")
+"""Words before a colon and the date of a task."""
+_UNIT_SIGNS = word_set("% \u2030 \u00b0 $ \u20ac \u00a3 \u00a5 \0")
+_GLUE = word_set(": / - . ' \u2019 _ + = @ # * ~ ^ | \\")
 _SUFFIX = r"(?:[ap]\.m\.?|[ap]m|st|nd|rd|th|hrs?|h|mins?|minutes?|hours?|days?|d|wks?|weeks?|w|months?"
 _SUFFIX += r"|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?![^\W_])"
+# What a list can store, up to its last character that is no mark; a number such as "#12" names something else.
+_LABEL = r"(?:#{1,3}(?=[^\s#]{0,60}[^\s\d#.,:;/!?()\[\]+-])|@{1,3}(?=[^\s\d@#.,:;/!?()\[\]+-])(?!_DAY(?!\w)))"
+_LABEL = _LABEL.replace("_DAY", rf"(?:today|tomorrow|tonight|(?:{'|'.join(WEEKDAYS)})|(?:mon|tue|wed|thu|fri|sat|sun))")
+_LABEL += r"[^\s#]{0,60}[^\s#.,:;!?\u2026()\[\]{}\"'\u2019\u201d]"
 _MARKS_AND_SPACE = re.compile(r"[.,;:!?\u2026)\]-]*(?!\S)")
 _TOKEN = re.compile(
     r"(?P<opaque>(?<!\w)(?P<mark>[\"'`\u201c])(?! )[^\"`\u201c\u201d\n]{1,300}?(?<! )(?:(?P=mark)|\u201d)(?!\w)"
     r"|\w{1,30}+://\S+|[\w.+-]{1,64}+@[\w-]+\.\S+|[^\W\d_][\w-]{0,62}\.[a-z]{2,}(?:/\S*)?(?![\w.]))"
-    r"|(?P<word>\d{4}-\d\d?-\d\d?(?:[tT]\d\d:\d\d)?(?!\d)|\d{4}[/.]\d\d?[/.]\d\d?(?!\d)"
+    r"|(?P<word>\d{1,3}(?=h\d\d?m(?:ins?)?(?!\w))|h(?=\d\d?m(?:ins?)?(?!\w))"  # "1h30m"
+    r"|\d{4}-\d\d?-\d\d?(?:[tT]\d\d:\d\d)?(?!\d)|\d{4}[/.]\d\d?[/.]\d\d?(?!\d)"
     r"|\d\d?([/.-])\d\d?\4\d{2,4}(?!\d)|\d\d?/\d\d?(?![/\d])|\d\d?\.\d\d?\.(?!\d)"
     r"|\d\d?[:.]\d\d(?![\d:])|\d+[.,]\d+|\d\d?h\d\d(?!\w)|(?:1[3-9]|2[0-3])h(?!\w)|\d\d?(?:st|nd|rd|th)(?!\w)|\d+(?="
     + _SUFFIX
     + r")|\d[^\W_]*"
-    r"|(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)(?=\d\d?(?!\w))|[ap]\.m\.?(?!\w)|every!|'til(?!\w)|(?:#+|@+|\+)[^\W\d_][\w-]*|![\w!]*"
+    r"|(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec)(?=\d\d?(?!\w))|[ap]\.m\.?(?!\w)|every!|'til(?!\w)"
+    rf"|{_LABEL}|\+[^\W\d_][\w-]*|![\w!]*"
     r"|[^\W\d_]+-(?:about|after|around|at|by|for|in|on|over|to)(?![\w-])"  # "check-in tomorrow" is no "in tomorrow"
     r"|[^\W\d_][^\W_]*(?:['\u2019][^\W_]+)*|\S)",
     re.IGNORECASE,
@@ -116,6 +126,22 @@ class Words:
         start = self.words[first].start
         is_begun = start == 0 or self.text[start - 1].isspace()
         return is_begun and _MARKS_AND_SPACE.match(self.text, self.words[end - 1].end) is not None
+
+    def widen(self, first: int, end: int) -> tuple[int, int]:
+        """Adds the words that touch some words, also with a sign between them, as in "half-yearly" and "1:1"."""
+        return first - self._count_touching(first - 1, -1), end + self._count_touching(end, 1)
+
+    def _count_touching(self, at: int, step: int) -> int:
+        touching = count = 0
+        while 0 <= at < len(self.words) and self.words[min(at, at - step)].end == self.words[max(at, at - step)].start:
+            raw = self.words[at].raw
+            count += 1
+            if raw[-1].isalnum() or raw in _UNIT_SIGNS:
+                touching = count
+            elif raw not in _GLUE or (step < 0 and raw == ":" and self.key(at - 1) in DUE_WORDS):
+                break
+            at += step
+        return touching
 
     def raw(self, index: int) -> str:
         return self.words[index].raw if 0 <= index < len(self.words) else ""

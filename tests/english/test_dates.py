@@ -1,6 +1,7 @@
 """Texts that are a date and nothing else, ranges of days, and by how much a date is moved."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -32,6 +33,24 @@ def test_date(text: str, due: str, repeat: str | None) -> None:
     when = read_when(text, NOW)
     assert when is not None
     assert (when.due, when.repeat) == (due, repeat)
+
+
+@pytest.mark.parametrize(
+    ("now", "text", "due"),
+    [
+        ("2027-03-28T01:30", "in 1 hour", "Sun 2027-03-28 03:30"),
+        ("2027-03-28T01:30", "in 90 minutes", "Sun 2027-03-28 04:00"),
+        ("2027-03-27T23:00", "in 4 hours", "Sun 2027-03-28 04:00"),
+        ("2026-10-25T02:30", "in 1 hour", "Sun 2026-10-25 02:30"),
+        ("2026-10-25T01:30", "in 3 hours", "Sun 2026-10-25 03:30"),
+        ("2027-03-27T01:30", "in 1 day and 1 hour", "Sun 2027-03-28 03:30"),
+        ("2027-03-27T10:00", "in 1 day", "Sun 2027-03-28"),
+    ],
+)
+def test_hours_are_added_to_the_instant(now: str, text: str, due: str) -> None:
+    when = read_when(text, datetime.fromisoformat(now).replace(tzinfo=ZoneInfo("Europe/Berlin")))
+    assert when is not None
+    assert when.due == due
 
 
 @pytest.mark.parametrize(

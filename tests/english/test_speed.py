@@ -13,6 +13,8 @@ REPEATED = [
     *("a-", "a.b/", "_", "1_", "a@", "a@b.", '"', "'a ", "://", "\u00e9", "\U0001f600", "\x00", "a+", ",", "1:", "-1"),
     *("#a", "@a ", "p1 ", "!1 ", "mon ", "mon, ", "(mon) ", "every mon and ", "1st ", "the 1 st, ", "at 5 and "),
     *("in 2 hours ", "by ", "because ", "after i last ", "jan ", "3 times a ", "last have ", "10pm or ", "from 1 to "),
+    *("in 1 hour and ", "1h30m", "1 day, ", "#c+", "#", "@", "#.", "mon-", "5%", "1:1 ", "please ", "remind me at 5 "),
+    *(", thanks", "every mon to ", "um 9 ", "\u660e\u5929", "hey ", "every 2 - 3 days ", "every monday unless a "),
 ]
 
 

@@ -279,7 +279,7 @@ async def test_undone_addition_is_reported_as_removed(conversation: Conversation
     ("sentence", "words"),
     [
         ("add dentist 12/05", '"12/05"'),
-        ("add feed cat every day at 8am and 6pm", '"at 8am and 6pm"'),
+        ("add feed cat every day at 8am and 6pm", '"every day at 8am and 6pm"'),
         ("remind me to stretch every hour", '"every hour"'),
     ],
 )

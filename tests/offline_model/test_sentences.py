@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.english.test_tasks import PHRASES
+from tests.english.test_tasks import PHRASES, TUE_TO_SAT
 from tests.mcp.calls import Tools
 from tests.offline_model.conftest import AddTasks, NewConversation, OpenList
 from tests.offline_model.conversation import Call, Conversation, add, change, each
@@ -503,6 +503,12 @@ OF_NO_TASKS: list[tuple[str, list[Call]]] = [
         [add("take pills", due="Tue 2026-11-24 08:00", repeat="FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR")],
     ),
     ("tomorrow: call mum", [add("call mum", due="Tue 2026-11-24")]),
+    ("remind me to call mum in 1 hour 30 minutes", [add("call mum", due="Mon 2026-11-23 12:10")]),
+    ("please remind me tomorrow to call mum", [add("call mum", due="Tue 2026-11-24")]),
+    ("don't forget to call mum tomorrow", [add("call mum", due="Tue 2026-11-24")]),
+    ("add learn #c++", [add("learn", labels=["c++"])]),
+    ("add open the shop every tue-sat", [add("open the shop", due="Tue 2026-11-24", repeat=TUE_TO_SAT)]),
+    ("add pay half-yearly", [add("pay half-yearly")]),
 ]
 SENTENCES = [
     *((add_tasks, *row) for row in OF_TASKS),
@@ -523,8 +529,11 @@ async def test_changes(
     assert (conversation.calls if add_to is add_nothing else conversation.changes) == calls, answer
 
 
-# In a chat the first is about the deadline of a task, and the second is two tasks.
-OTHER_IN_CHAT = ("deadline friday 5pm: finish the essay", "laundry on Sunday, then ironing")
+# In a chat the first is about the deadline of a task, the second is two tasks, and the third is about a note.
+OTHER_IN_CHAT = (
+    *("deadline friday 5pm: finish the essay", "laundry on Sunday, then ironing"),
+    "note to self: call mum tomorrow",
+)
 # Only a chat divides a sentence into several tasks; all other phrases are in tests/english/test_tasks.py.
 SAID = [row for row in PHRASES if re.search(r"[,:]\s|\band\b", row[0]) and row[0] not in OTHER_IN_CHAT]
 
