@@ -36,7 +36,13 @@ def find_zone(name: str) -> ZoneInfo | None:
 
 def wall_time(now: datetime, zone: str) -> datetime:
     """Returns the local time in a zone, naive; in UTC for a zone that this machine does not know."""
-    return now.astimezone(find_zone(zone) or UTC).replace(tzinfo=None)
+    return local_time(now, zone).replace(tzinfo=None)
+
+
+def local_time(now: datetime, zone: str) -> datetime:
+    """Returns a time with its zone; a naive value is what a clock in the zone shows."""
+    known_zone = find_zone(zone) or UTC
+    return now.astimezone(known_zone) if now.tzinfo else now.replace(tzinfo=known_zone)
 
 
 def render_wall_clock(now: datetime, zone: str) -> str:

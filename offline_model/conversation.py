@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 from pydantic import AliasPath, BaseModel, Field, ValidationError
 
+from common.clock import local_time
 from offline_model.protocol import ChatMessage, FunctionCall
 
 _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the user
 _NOW = re.compile(
-    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), [^\s,]+(?:, calendar feed on)?\n</HiddenContext>",
+    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), ([^\s,]+)(?:, calendar feed on)?\n</HiddenContext>",
     re.ASCII,
 )
 _TASKS = re.compile(r"<HiddenContext>\nIn the next message @ and a number is a task.*", re.DOTALL)
@@ -130,7 +131,7 @@ def _extract_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[in
 def _parse_clock(note: str) -> datetime | None:
     found = _NOW.search(note)
     try:
-        return datetime.fromisoformat(found[1]) if found else None
+        return local_time(datetime.fromisoformat(found[1]), found[2]) if found else None
     except ValueError:
         return None
 

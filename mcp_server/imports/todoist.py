@@ -163,7 +163,7 @@ def _read_when(row: _Row, now: Now) -> tuple[str | None, str | None]:
     language = row["DATE_LANG"].lower()
     if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
         raise UnreadPart(f"DATE is not in English, but in {to_printable(language)}. Write it like 2026-11-27.")
-    return _read_date(row["DATE"], now.local)
+    return _read_date(row["DATE"], now.instant.astimezone(now.zone))
 
 
 def _read_date(text: str, now: datetime) -> tuple[str | None, str | None]:

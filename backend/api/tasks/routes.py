@@ -27,7 +27,7 @@ from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.tools.task_tools import PART_TASKS, CallRejected, ChangeCall, TasksUnavailable, derive_id
 from backend.users import profiles
 from backend.users.idempotency import IdempotencyKey
-from common.clock import wall_time
+from common.clock import local_time
 
 _MAX_ID = 2**63 - 1
 _MAX_ALSO = 99
@@ -114,7 +114,7 @@ async def preview_task(
     written: schemas.Written | None = None,
 ) -> schemas.TaskPreview:
     """Returns what a text says of a new task; with `mode=date`, which date it is, if it is nothing else."""
-    now = written or await _find_local_time(services, user)
+    now = await _find_local_time(services, user, written)
 
     def read() -> english.ParsedTask:
         if mode == "task":
@@ -142,7 +142,7 @@ async def add_task(
 ) -> schemas.ChangedTasks:
     if isinstance(body, schemas.NewTask):
         return await _change(services, user, key, "add_task", body.model_dump(exclude_none=True))
-    now = body.written or await _find_local_time(services, user)
+    now = await _find_local_time(services, user, body.written)
     read = partial(english.read_task, body.text, now, services.date_order, dates=body.dates)
     reading = await services.text_reader.read(user.user_id, read)
     fields = {
@@ -230,8 +230,11 @@ async def _get_reader(services: Services, user: AuthenticatedUser) -> dict[str, 
     return {"user_id": user.user_id, **({"time_zone": zone} if zone else {})}
 
 
-async def _find_local_time(services: Services, user: AuthenticatedUser) -> datetime:
-    return wall_time(services.clock(), await _find_time_zone(services, user) or services.time_zone)
+async def _find_local_time(services: Services, user: AuthenticatedUser, written: datetime | None) -> datetime:
+    """Returns the present time, or what the user's clock showed when a text was written, with its zone."""
+    named = user.time_zone if written else None
+    zone = named or await _find_time_zone(services, user) or services.time_zone
+    return local_time(written or services.clock(), zone)
 
 
 async def _find_time_zone(services: Services, user: AuthenticatedUser) -> str | None:
