@@ -396,6 +396,28 @@ async def test_a_text_becomes_a_task(alice: TaskListClient) -> None:
     assert added["not_understood"] == []
 
 
+async def test_an_hour_while_the_clock_changes(alice: TaskListClient) -> None:
+    query = urlencode({"text": "call in 1 hour", "written": "2027-03-28T01:30"})
+    preview = (await alice.request("GET", f"/tasks/preview?{query}")).json()
+    assert (preview["title"], preview["due"], preview["time"]) == ("call", "2027-03-28", "03:30")
+
+
+async def test_labels_are_typed_as_they_are_stored(alice: TaskListClient) -> None:
+    labels = ["1on1", "a/b", "c++", "\U0001f389"]
+    added = await alice.change("POST", "/tasks", {"text": "read " + " ".join(f"#{label}" for label in labels)})
+    (task,) = added["tasks"]
+    assert (task["title"], task["labels"]) == ("read", labels)
+    for label in labels:
+        query = urlencode({"view": "all", "query": f"#{label}"})
+        assert (await alice.request("GET", f"/tasks?{query}")).json()["total"] == 1, label
+
+
+async def test_a_text_in_another_language_is_left_whole(alice: TaskListClient) -> None:
+    added = await alice.change("POST", "/tasks", {"text": "Rendez-vous demain \u00e0 15h"})
+    assert (added["tasks"][0]["title"], added["tasks"][0]["due"]) == ("Rendez-vous demain \u00e0 15h", None)
+    assert added["not_understood"] == ["demain \u00e0 15h"]
+
+
 async def test_a_text_without_a_date(alice: TaskListClient) -> None:
     added = await alice.change("POST", "/tasks", {"text": "dentist 12/05 #health", "default_due": "2030-11-27"})
     (task,) = added["tasks"]

@@ -9,20 +9,23 @@ from mcp_server.tasks.dates import Range
 from mcp_server.tasks.fields import PRIORITIES
 from mcp_server.tasks.lists import spelling
 from mcp_server.tasks.lists.query import ListQuery
-from mcp_server.tasks.lists.spelling import FOLD_ACCENTS, fold_letters
+from mcp_server.tasks.lists.spelling import FOLD_ACCENTS, fold_letters, is_joint, remove_joints
 from mcp_server.tasks.lists.statements import DUE_DAY
 from mcp_server.tasks.zones import Now
 
 # Folded once in each statement, and then escaped, because a folded letter may be special in LIKE.
+_FOLDED_WORD = fold_letters(FOLD_ACCENTS.format("word"))
 _PATTERNS = rf"""ARRAY(
-    SELECT '%%' || regexp_replace({fold_letters(FOLD_ACCENTS.format("word"))}, '([\\%%_])', '\\\1', 'g') || '%%'
+    SELECT '%%' || regexp_replace({remove_joints(_FOLDED_WORD)}, '([\\%%_])', '\\\1', 'g') || '%%'
     FROM unnest(%(words)s::text[]) AS word)"""
+_JOINT_PATTERNS = f"ARRAY(SELECT '%%' || {_FOLDED_WORD} || '%%' FROM unnest(%(joints)s::text[]) AS word)"
 # The conditions by the names of their values. With coalesce(…, false) PostgreSQL expects many rows: it then reads the
 # user's tasks in order, and not those of all users by an index.
 _CONDITIONS: dict[str, LiteralString] = {
     "pending": "status = 'pending'",  # as in the indexes
     "completed": "status = 'completed'",
-    "words": f"coalesce({fold_letters('folded')} LIKE ALL ({_PATTERNS}), false)",
+    "words": f"coalesce({remove_joints(fold_letters('folded'))} LIKE ALL ({_PATTERNS}), false)",
+    "joints": f"coalesce({fold_letters('folded')} LIKE ALL ({_JOINT_PATTERNS}), false)",
     "undated": "due_on IS NULL",
     "dated": f"{DUE_DAY} < 'infinity'::date",  # by the index, as the two below
     "first": f"{DUE_DAY} >= %(first)s::date",
@@ -43,7 +46,10 @@ def list_conditions(values: Mapping[str, Any]) -> list[LiteralString]:
 def get_filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
     values: dict[str, Any] = {query.status: True} if query.status in ("pending", "completed") else {}
     if query.query is not None:
-        values |= {"words": [*dict.fromkeys(query.query.split())], **spelling.VALUES}
+        words = [*dict.fromkeys(query.query.split())]
+        joints = [word for word in words if is_joint(word)]
+        values |= {"words": [word for word in words if word not in joints], **spelling.VALUES}
+        values |= {"joints": joints} if joints else {}
     if labels := [*filter(None, [query.label]), *(query.query_labels or "").split()]:
         values["label"] = labels
     if query.priority == "none":

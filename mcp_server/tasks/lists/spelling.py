@@ -23,6 +23,7 @@ _LETTERS = {
     **dict.fromkeys("‘’‛ʹʻʼʾʿ׳′", "'"),
     **dict.fromkeys("‐‒–—―−־", "-"),
 }
+_JOINTS = frozenset("-'")
 _WRITTEN_OUT: dict[LiteralString, LiteralString] = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
 _MARKS = "".join(map(chr, (*_HEBREW_POINTS, *_ARABIC_MARKS)))
 _IN_PYTHON = str.maketrans(_LETTERS | _WRITTEN_OUT | dict.fromkeys(_MARKS, ""))
@@ -52,6 +53,15 @@ def fold_letters(folded: LiteralString) -> LiteralString:
         plain = f"replace({plain}, '{letter}', '{letters}')"
     is_plain: LiteralString = f"octet_length({folded}) = char_length({folded}) OR {folded} !~ %(special)s"
     return f"CASE WHEN {is_plain} THEN {folded} || '' ELSE {plain} END"
+
+
+def remove_joints(folded: LiteralString) -> LiteralString:
+    """Returns SQL for a folded text without hyphens and apostrophes, which a search may leave out."""
+    return f"replace(replace({folded}, '-', ''), '''', '')"
+
+
+def is_joint(word: str) -> bool:
+    return set(fold(word)) <= _JOINTS
 
 
 def find_nearest(query: str, titles: Iterable[tuple[int, str]], *, limit: int) -> list[tuple[int, str]]:

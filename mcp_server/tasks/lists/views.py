@@ -23,7 +23,8 @@ from mcp_server.tasks.zones import Now
 
 MAX_OFFSET = 10_000
 _MAX_LABELS = 200
-_LABEL = re.compile(r"#[^\W\d_]\S{0,39}")  # in a search; "#12" is the text of a title
+# In a search, as the grammar of typed texts reads it; "#12" is the text of a title.
+_LABEL = re.compile(r"#(?![\d.,:;/!?()\[\]+-]*\Z)\S{1,40}")
 _MAX_DAYS = 500  # sections of a view
 View = Literal["today", "upcoming", "all", "done", "deleted"]
 Sort = Literal["date", "priority", "title", "added"]
