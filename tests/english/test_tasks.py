@@ -237,6 +237,7 @@ PHRASES = [
             *("add a new task to call mum tomorrow", "note to self: call mum tomorrow", "please call mum tomorrow"),
         )
     ),
+    ("call Mei and Juli tomorrow", task("call Mei and Juli", due="2026-11-24")),
     ("remind me that the rent is due on friday", task("the rent is due", due="2026-11-27")),
     *(
         (text, task(text))
@@ -362,9 +363,15 @@ UNREAD = [
                 "ma\u00f1ana a las 5",
                 "\u0437\u0430\u0432\u0442\u0440\u0430 \u0432 18:00",
             ),
-            *("ogni luned\u00ec alle 9", "\u660e\u5929\u4e0b\u5348\u4e09\u70b9", "um 15:00", "3 novembre"),
+            *(
+                "ogni luned\u00ec alle 9",
+                "\u660e\u5929\u4e0b\u5348\u4e09\u70b9",
+                "um 15:00",
+                "3 novembre",
+            ),
         )
     ),
+    ("pay 3. Mai um 9", "Mai um 9"),
     ("monday\u2013wednesday trip", "monday\u2013wednesday"),
     ("move the call to thursday", "thursday"),
     ("review a fortnight today", "a fortnight today"),
