@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from common.tool_server.errors import CallError, Kind, TooManyAtOnce
 from workspace.caller import Workspace, get_request_directory, get_user, hold_lock
 from workspace.errors import DiskFull, FileTooLarge, PathNotFound, UploadsOff, explain_error
-from workspace.files import listing, opening, uploads, writing
+from workspace.files import incoming, listing, opening, uploads, writing
 from workspace.files.folder import Folder
 from workspace.files.quota import Amount
 
@@ -67,7 +67,7 @@ class FilesApi:
             size = int(request.headers.get("content-length", 0))  # the server has checked that it is a number
             async with hold_lock(user):  # a check beside a write would leave an amount from before it
                 await asyncio.to_thread(self._check, folder, path, size)
-            file = stack.enter_context(writing.create_incoming(folder))
+            file = stack.enter_context(incoming.create_incoming(folder))
             size, digest = 0, hashlib.sha256()
             async for piece in request.stream():
                 if (size := size + len(piece)) > self._largest:
@@ -75,7 +75,7 @@ class FilesApi:
                 digest.update(piece)
                 await asyncio.to_thread(file.write, piece)
             async with hold_lock(user):
-                created = await asyncio.to_thread(writing.move_incoming, folder, path, file)
+                created = await asyncio.to_thread(incoming.move_incoming, folder, path, file) is None
                 await asyncio.to_thread(uploads.record, folder, path, digest.hexdigest())
         return JSONResponse({"path": path, "bytes": size, "created": created}, status_code=201 if created else 200)
 

@@ -76,7 +76,8 @@ class WrongOwner(CallError):
 
 
 class FileNotText(CallError):
-    """{path} is not text: {size:,} bytes, {type}."""
+    """{path} is {encoding}: {size:,} bytes, {type}. Only text in UTF-8 can be read and changed by this tool: use a
+    command, or another path."""
 
 
 class ContentTooLarge(WorkspaceLimit):
@@ -90,6 +91,13 @@ class OffsetTooLarge(CallError):
 class OldTextNotFound(CallError):
     """old_text not found in {path}. Copy it exactly from the file, with its spaces, but without the line number and
     colon that read_file adds to each line."""
+
+    kind = "conflict"
+
+
+class OldTextNotFoundNear(CallError):
+    """old_text not found in {path}. The nearest is line {line:,}: `{text}`. There the file has {there}, and old_text
+    has {here}."""
 
     kind = "conflict"
 

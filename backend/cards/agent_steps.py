@@ -62,12 +62,13 @@ def _render_file(given: Json, details: Json | None, folder_url: str) -> str:
     if details is None or not details.get("ok", True):
         return ""
     link = _render_link(folder_url, str(given.get("path") or ""), details.get("bytes"))
-    lines = [line for line in str(details.get("diff") or "").splitlines() if not line.startswith(("---", "+++", "@@"))]
+    lines = str(details.get("diff") or "").split("\n")[2:]  # without the names of the two versions
     changed = [line[:_MAX_LINE_LENGTH] for line in lines if line.startswith(("+", "-"))]
-    if not changed or details.get("created"):
+    shown = [*map(str, details.get("notes") or ()), *changed[:_MAX_DIFF_LINES]]
+    if not shown or details.get("created"):
         return link
-    more = f"\n… {len(changed) - _MAX_DIFF_LINES} more lines" if len(changed) > _MAX_DIFF_LINES else ""
-    return f"{link}\n\n{_fence(chr(10).join(changed[:_MAX_DIFF_LINES]) + more)}"
+    more = [f"… {len(changed) - _MAX_DIFF_LINES} more lines"] if len(changed) > _MAX_DIFF_LINES else []
+    return f"{link}\n\n{_fence(chr(10).join([*shown, *more]))}"
 
 
 _TOOLS: Mapping[str, _StepTexts] = {

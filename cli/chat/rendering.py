@@ -73,10 +73,11 @@ def render_agent_line(agent: str, text: str) -> RenderableType:
 
 
 def render_agent_output(output: str, details: Json | None, *, is_error: bool) -> RenderableType:
-    """The last lines that an agent's command has printed, or why a call failed; nothing for other tools."""
+    """The last lines that an agent's command has printed, notes on a file that was written, or why a call failed."""
     if is_error:
         return cut_line("    ", ("✗ ", "red"), (_choose_output(output), "dim"))
     printed = [str((details or {}).get(name) or "") for name in ("stdout", "stderr")]
+    printed += map(str, (details or {}).get("notes") or ())
     lines = [line for text in printed for line in text.splitlines()]
     hidden = len(lines) - _PRINTED_LINES
     above = [f"{hidden:,} more lines above"] if hidden > 0 else []

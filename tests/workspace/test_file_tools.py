@@ -94,7 +94,6 @@ async def test_directory_replaced_by_a_link_meanwhile(alice: Person) -> None:
         ("one", ["1: one"]),
         ("one\n\nthree\n", ["1: one", "2: ", "3: three"]),
         ("ä\n日本\n", ["1: ä", "2: 日本"]),
-        ("a\r\nb\r\n", ["1: a\r", "2: b\r"]),
     ],
 )
 async def test_lines_have_numbers(alice: Person, content: str, lines: list[str]) -> None:

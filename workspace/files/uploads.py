@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 
 from common.tool_server.errors import CallError
-from workspace.files import opening, walking, writing
+from workspace.files import incoming, opening, walking
 from workspace.files.folder import Folder
 from workspace.results import store_record
 
@@ -33,11 +33,11 @@ def copy(folder: Folder, other: Folder) -> list[str]:
         upload = json.loads(record_file.read_text())
         path = upload["path"]
         try:
-            with opening.open_file(folder.descriptor, path) as opened, writing.create_incoming(other) as file:
+            with opening.open_file(folder.descriptor, path) as opened, incoming.create_incoming(other) as file:
                 shutil.copyfileobj(opened.file, file)
                 file.seek(0)  # the hash of the copy, because the source may change at any time
                 if hashlib.file_digest(file, "sha256").hexdigest() == upload["sha256"]:
-                    writing.move_incoming(other, f"{_UPLOADS}/{path}", file)
+                    incoming.move_incoming(other, f"{_UPLOADS}/{path}", file)
                     copied.append(path)
         except CallError as error:
             if error.kind == "limit":

@@ -1,126 +1,100 @@
-"""Writes and edits files atomically."""
+"""Writes and edits text files in the form that they have: encoding, byte order mark and line ends."""
 
-import difflib
 import os
-import re
-import secrets
-import stat
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from io import BufferedRandom
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
-from workspace.errors import (
-    ContentTooLarge,
-    FileNotText,
-    GitReadOnly,
-    NotFile,
-    NothingToEdit,
-    OldTextNotFound,
-    OldTextNotUnique,
-    PathNotFound,
-)
+from workspace.errors import ContentTooLarge, FileNotText, NothingToEdit, PathNotFound
 from workspace.files import opening, reading
-from workspace.files.directories import is_git_path
+from workspace.files.diff import render_diff
 from workspace.files.folder import Folder
-from workspace.files.quota import Amount
+from workspace.files.incoming import write_bytes
+from workspace.files.text_form import (
+    BOM,
+    TextForm,
+    adapt_line_ends,
+    describe_change,
+    describe_encoding,
+    find_line_end,
+    is_text,
+    read_form,
+)
+from workspace.files.text_match import describe_signs, find_once, get_folded_line_end, replace_text
 from workspace.results import CallResult
 
 MAX_BYTES = 1_000_000
-_MODE = 0o644  # of new files
-_DIFF_BYTES = 20_000
-_DIFF_LINES = 2_000  # on each side: the time grows with their product
-_CONTEXT_LINES = 3  # lines before and after a change
-_CUT = "(further changes are not shown)"
+
+
+class _StoredText(NamedTuple):
+    text: str
+    """Without its byte order mark; the beginning of a text that is too large."""
+    form: TextForm
+    size: int
+
+    @property
+    def is_whole(self) -> bool:
+        return self.size <= MAX_BYTES
 
 
 def write_file(folder: Folder, path: str, content: str, *, append: bool = False) -> CallResult:
-    data = _encode(content, "content")
     try:
-        before = _read_text(folder, path)
+        stored = _read_stored(folder, path)
     except PathNotFound:
-        before, append = "", False
-    except (ContentTooLarge, FileNotText):
-        if append:
-            raise
-        before = None
-    if append and before is not None:
-        after = before + content
-        whole = _encode(after, path)
-        write_bytes(folder, path, whole)
-        lines = after.count("\n")
-        text = f"Added {len(data):,} bytes to {path}: {len(whole):,} bytes and {lines:,} lines now."
-        return _create_result(text, path, before, after, appended=True)
-    created = write_bytes(folder, path, data)
-    text = f"{'Created' if created else 'Replaced'} {path}: {len(data):,} bytes."
-    return _create_result(text, path, before, content, created=created)
+        data = _encode(content, "content")
+        write_bytes(folder, path, data)
+        text = f"Created {path}: {len(data):,} bytes."
+        return _create_result(text, path, "", content, created=True)
+    if append:
+        return _append(folder, path, stored, content)
+    line_end = stored.form.line_ends[0] if stored.form.line_ends else None
+    after = adapt_line_ends(content.removeprefix(BOM), line_end)
+    has_bom = stored.form.has_bom or content.startswith(BOM)
+    data = _encode(after, "content", has_bom=has_bom)
+    replaced = write_bytes(folder, path, data)
+    before, form = stored.form, replace(read_form(after), has_bom=has_bom)
+    if not stored.is_whole:
+        before = replace(before, ends_last_line=form.ends_last_line)
+    kept = form.describe() if (BOM * has_bom + after) != content else ""
+    notes = [*([f"Kept: {kept}."] if kept else []), *describe_change(before, form), *_describe_links(replaced)]
+    text = f"{'Created' if replaced is None else 'Replaced'} {path}: {len(data):,} bytes."
+    shown = stored.text if stored.is_whole else None
+    return _create_result(text, path, shown, after, notes, size=len(data), created=replaced is None)
+
+
+def _append(folder: Folder, path: str, stored: _StoredText, content: str) -> CallResult:
+    before = _require_whole(stored, path)
+    added = adapt_line_ends(content, find_line_end(before, len(before), len(before)))
+    after = before + added
+    data = _encode(after, path, has_bom=stored.form.has_bom)
+    replaced = write_bytes(folder, path, data)
+    form, notes = stored.form, list[str]()
+    if not form.ends_last_line and added:
+        notes.append("Its last line had no line end, so what was added continues that line.")
+        form = replace(form, ends_last_line=read_form(after).ends_last_line)
+    notes += [*([f"Kept: {form.describe()}."] if added != content else []), *_describe_result(form, after, replaced)]
+    lines = after.count("\n")
+    text = f"Added {len(added.encode()):,} bytes to {path}: {len(data):,} bytes and {lines:,} lines now."
+    return _create_result(text, path, before, after, notes, size=len(data), appended=True)
 
 
 def edit_file(folder: Folder, path: str, old_text: str, new_text: str) -> CallResult:
     if not old_text or old_text == new_text:
         raise NothingToEdit
-    before = _read_text(folder, path)
-    places = [*_find_all(before, old_text)]
-    if not places:
-        raise OldTextNotFound(path=path)
-    if len(places) > 1:
-        raise OldTextNotUnique(path=path, times=len(places))
-    [(start, end)] = places
-    after = before[:start] + _adapt_line_ends(new_text, before, start, end) + before[end:]
-    data = _encode(after, path)
-    write_bytes(folder, path, data)
-    return _create_result(f"Edited {path}: {len(data):,} bytes now.", path, before, after)
-
-
-def _create_result(text: str, path: str, before: str | None, after: str, **more: bool) -> CallResult:
-    size = len(after.encode())
-    return CallResult(text, {"path": path, **more, "bytes": size, "diff": _render_diff(before, after, path)})
-
-
-def _encode(content: str, what: str) -> bytes:
-    data = content.encode()
-    if len(data) > MAX_BYTES:
-        instead = "write it in parts with a command"
-        raise ContentTooLarge(what=what, size=len(data), most=MAX_BYTES, instead=instead)
-    return data
-
-
-def write_bytes(folder: Folder, path: str, data: bytes) -> bool:
-    """Returns whether the file is new."""
-    with create_incoming(folder) as file:
-        file.write(data)
-        return move_incoming(folder, path, file)
-
-
-@contextmanager
-def create_incoming(folder: Folder) -> Iterator[BufferedRandom]:
-    """Yields a hidden new file, which is deleted unless it is moved away."""
-    name = secrets.token_hex(16)
-    if folder.is_outside:  # a file can be moved only within a file system
-        name = f".todo-{name}"
-    with open(name, "x+b", opener=lambda name, flags: os.open(name, flags, 0o600, dir_fd=folder.incoming)) as file:
-        try:
-            yield file
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=folder.incoming)
-
-
-def move_incoming(folder: Folder, path: str, file: BufferedRandom) -> bool:
-    """Moves an incoming file to its path if the folder has space; returns whether the path is new."""
-    *above, name = opening.split_file_path(path)
-    file.flush()
-    if not folder.is_outside:
-        folder.quota.check(folder.path, more=Amount(os.fstat(file.fileno()).st_size, 1))
-    elif is_git_path((*above, name)):
-        raise GitReadOnly(path=path)
-    with opening.open_directory(folder.descriptor, above, create=True) as at:
-        with opening.translate_errors(at, name, path):
-            mode = _read_mode(at, name, path)
-            os.fchmod(file.fileno(), _MODE if mode is None else mode)
-            os.fsync(file)
-            os.rename(file.name, name, src_dir_fd=folder.incoming, dst_dir_fd=at)
-        os.fsync(at)
-    return mode is None
+    stored = _read_stored(folder, path)
+    before = _require_whole(stored, path)
+    start, end = find_once(before, old_text, path)
+    there = before[start:end]
+    adapt = partial(adapt_line_ends, line_end=find_line_end(before, start, end))
+    new = replace_text(there, old_text, new_text, adapt=adapt, line_end=get_folded_line_end(before))
+    after = before[:start] + new + before[end:]
+    data = _encode(after, path, has_bom=stored.form.has_bom)
+    replaced = write_bytes(folder, path, data)
+    signs = describe_signs(there, old_text)
+    notes = [f"Other signs were matched: {signs}. They stay where new_text repeats old_text."] if signs else []
+    notes += _describe_result(stored.form, after, replaced)
+    return _create_result(f"Edited {path}: {len(data):,} bytes now.", path, before, after, notes, size=len(data))
 
 
 def delete(folder: Folder, path: str) -> None:
@@ -130,80 +104,45 @@ def delete(folder: Folder, path: str) -> None:
         os.unlink(name, dir_fd=at)
 
 
-def _read_mode(at: int, name: str, path: str) -> int | None:
-    """Returns the mode of an existing file, or None; raises `NotFile` for anything else."""
-    try:
-        found = os.stat(name, dir_fd=at, follow_symlinks=False).st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found):
-        raise NotFile(path=path, kind=opening.describe_kind(found))
-    return found & 0o777
-
-
-def _read_text(folder: Folder, path: str) -> str:
+def _read_stored(folder: Folder, path: str) -> _StoredText:
+    """Raises `FileNotText` if the file, or the beginning of a large one, is not UTF-8."""
     with opening.open_file(folder.descriptor, path) as opened:
-        if opened.size > MAX_BYTES:
-            instead = "change it with a command"
-            raise ContentTooLarge(what=path, size=opened.size, most=MAX_BYTES, instead=instead)
-        data = opened.file.read(MAX_BYTES + 1)
-    if not reading.is_text(data):
-        raise FileNotText(path=path, size=len(data), type=reading.guess_type(path))
-    return data.decode()
+        data = opened.file.read(MAX_BYTES)
+        size = max(len(data), opened.size)
+    if not is_text(data, is_whole=size <= MAX_BYTES):
+        raise FileNotText(path=path, encoding=describe_encoding(data), size=size, type=reading.guess_type(path))
+    text = data.decode(errors="ignore")  # only the last character of a large file is cut
+    return _StoredText(text.removeprefix(BOM), read_form(text), size)
 
 
-def _find_all(text: str, part: str) -> Iterator[tuple[int, int]]:
-    """Yields all matches, also overlapping ones; a line feed in the part also matches CR LF in the text."""
-    if "\r\n" in text and "\r" not in part and "\n" in part:
-        pattern = "\r?\n".join(re.escape(line) for line in part.split("\n"))
-        yield from (found.span(1) for found in re.finditer(f"(?=({pattern}))", text))
-        return
-    start = text.find(part)
-    while start != -1:
-        yield start, start + len(part)
-        start = text.find(part, start + 1)
+def _require_whole(stored: _StoredText, path: str) -> str:
+    if not stored.is_whole:
+        raise ContentTooLarge(what=path, size=stored.size, most=MAX_BYTES, instead="change it with a command")
+    return stored.text
 
 
-def _adapt_line_ends(new: str, text: str, start: int, end: int) -> str:
-    """Adapts line ends to the replaced lines, because models do not see the difference."""
-    line_end = text.find("\n", text.find("\n", start, end) if "\n" in text[start:end] else end)
-    is_crlf = line_end > 0 and text[line_end - 1] == "\r"
-    return new.replace("\n", "\r\n") if is_crlf and "\r" not in new else new
+def _encode(text: str, what: str, *, has_bom: bool = False) -> bytes:
+    data = (BOM * has_bom + text).encode()
+    if len(data) > MAX_BYTES:
+        instead = "write it in parts with a command"
+        raise ContentTooLarge(what=what, size=len(data), most=MAX_BYTES, instead=instead)
+    return data
 
 
-def _render_diff(before: str | None, after: str, path: str) -> str:
-    """Renders a unified diff; `before` is None if it cannot be compared."""
-    if before is None:
-        return _CUT
-    old, new = before.splitlines(), after.splitlines()
-    head = _count_common(old, new)
-    tail = _count_common(old[head:][::-1], new[head:][::-1])
-    if max(len(old), len(new)) - head - tail > _DIFF_LINES:
-        return _CUT
-    first, rest = max(0, head - _CONTEXT_LINES), max(0, tail - _CONTEXT_LINES)
-    lines = difflib.unified_diff(old[first : len(old) - rest], new[first : len(new) - rest], path, path, lineterm="")
-    return "\n".join(_limit_lines(_shift_numbers(first, lines)))
+def _describe_result(before: TextForm, after: str, replaced: os.stat_result | None) -> Iterator[str]:
+    yield from describe_change(before, replace(read_form(after), has_bom=before.has_bom))
+    yield from _describe_links(replaced)
 
 
-def _count_common(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _describe_links(replaced: os.stat_result | None) -> Iterator[str]:
+    if replaced and (others := replaced.st_nlink - 1) > 0:
+        names = "another name" if others == 1 else f"{others:,} other names"
+        yield f"The file has {names} (hard links), where the old content stays: only this path was changed."
 
 
-def _shift_numbers(first: int, lines: Iterable[str]) -> Iterator[str]:
-    """Adds the number of omitted leading lines to a diff's line numbers."""
-    for line in lines:
-        if line.startswith("@@"):
-            yield re.sub(r"(?<=[-+])\d+", lambda number: str(int(number[0]) + first), line)
-        else:
-            yield line
-
-
-def _limit_lines(lines: Iterable[str]) -> Iterator[str]:
-    left = _DIFF_BYTES - len(_CUT) - 1
-    for line in lines:
-        left -= len(line.encode()) + 1
-        if left < 0:
-            yield _CUT
-            return
-        yield line
+def _create_result(
+    text: str, path: str, before: str | None, after: str, notes: list[str] | None = None, **more: Any
+) -> CallResult:
+    size = more.pop("size", None) or len(after.encode())
+    details = {"path": path, **more, "bytes": size, "diff": render_diff(before, after, path)}
+    return CallResult(" ".join([text, *(notes or [])]), details | ({"notes": notes} if notes else {}))
