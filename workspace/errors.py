@@ -152,6 +152,10 @@ class CommitFailed(CallError):
     """Nothing was committed: {reason}"""
 
 
+class CommitUnfinished(CallError):
+    """git was ended before it had finished. Look at git log to see whether it has committed. It said: {reason}"""
+
+
 class CommandFailed(CallError):
     """The command could not be started ({reason}). Try again in a moment."""
 

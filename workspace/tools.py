@@ -7,6 +7,7 @@ from mcp_types import ToolAnnotations
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from workspace.caller import CALLER, CallContext
+from workspace.commands import commits, search
 from workspace.commands import tools as commands
 from workspace.commands.tools import DEFAULT_SECONDS
 from workspace.errors import GitReadOnly
@@ -88,7 +89,7 @@ async def search_files(
     pattern: Pattern, path: Path = ".", glob: Glob = None, caller: CallContext = CALLER
 ) -> ToolResult:
     """Find the lines of files that match a pattern."""
-    return await caller.run_command(commands.search_files, pattern=pattern, path=path, glob=glob)
+    return await caller.run_command(search.search_files, pattern=pattern, path=path, glob=glob)
 
 
 async def write_file(path: Path, content: Content, append: Append = False, caller: CallContext = CALLER) -> ToolResult:
@@ -117,7 +118,7 @@ async def commit(message: Message, caller: CallContext = CALLER) -> ToolResult:
     """Commit all files of the folder to its git repository. The repository is created if there is none."""
     if caller.directory is not None:
         raise GitReadOnly(path="The repository")
-    return await caller.run_command(commands.commit, message=message)
+    return await caller.run_command(commits.commit, message=message)
 
 
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

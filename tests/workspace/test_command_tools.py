@@ -82,6 +82,51 @@ class TestSearch:
             hits = (await alice.call("search_files", pattern=pattern))[1]["hits"]
             assert [(hit["path"], hit["line"]) for hit in hits] == [("a:12:b.txt", line)], pattern
 
+    @pytest.mark.parametrize(
+        ("content", "pattern", "lines"),
+        [
+            (b"x 1\r\nbar = 2\r\n\r\nend", "1$", [1]),
+            (b"x 1\r\nbar = 2\r\n\r\nend", "^bar = 2$", [2]),
+            (b"x 1\r\nbar = 2\r\n\r\nend", "^$", [3]),
+            (b"x 1\r\nbar = 2\r\n\r\nend", "x|^end$|(2)$", [1, 2, 4]),
+            (b"a\rbar\rc\r", "^bar$", [1]),
+            (b"price 5$\nx\n", r"5\$", [1]),
+            (b"caf\xe9 here\nthere\n", "here", [1, 2]),
+            (b"x\x0cy\nhit\xe2\x80\xa8z\nhit\n", "hit", [2, 3]),
+            (b"one\ntwo\n", "(*UCP)two", [2]),
+            (b"hit\x00hit\n", "hit", []),
+        ],
+    )
+    async def test_lines_of_other_forms(self, alice: Person, content: bytes, pattern: str, lines: list[int]) -> None:
+        await alice.put("a.txt", content)
+        text, details = await alice.call("search_files", pattern=pattern)
+        assert [hit["line"] for hit in details["hits"]] == lines
+        assert "\r\n" not in text
+        assert not text.endswith("\r")
+
+    @pytest.mark.parametrize("before", [0, 50, 399, 600, 5_000, 400_000])
+    @pytest.mark.parametrize("after", [0, 350, 5_000, 400_000])
+    async def test_match_is_in_what_is_shown(self, alice: Person, before: int, after: int) -> None:
+        await alice.put("a.txt", "first\n" + "ä" * before + "NEEDLE = 1" + "z" * after + "\nlast\n")
+        text, details = await alice.call("search_files", pattern=r"NEEDLE = \d")
+        [hit] = details["hits"]
+        assert (hit["line"], "NEEDLE = 1" in hit["text"]) == (2, True)
+        assert len(text) < 450
+        shown = len(hit["text"].replace("[…]", ""))
+        assert hit["text"].startswith("[…]") == (
+            before > 300 or (before > 100 and shown == 400 and before + after > 390)
+        )
+        assert (shown == before + after + 10) == ("[…]" not in hit["text"])
+
+    async def test_hits_of_long_lines(self, alice: Person) -> None:
+        """Each shown hit has its match, also where the output had to be cut in its middle."""
+        await alice.put("a.txt", ("x" * 3_000 + " needle " + "y" * 3_000 + "\n") * 300)
+        text, details = await alice.call("search_files", pattern="needle")
+        assert len(details["hits"]) > 40
+        assert all("needle" in hit["text"] for hit in details["hits"])
+        assert details["truncated"]
+        assert "more matches" in text
+
     async def test_only_the_first_hits(self, alice: Person) -> None:
         await alice.put("many", "hit\n" * 1_000)
         assert len((await alice.call("search_files", pattern="hit"))[1]["hits"]) == 200
@@ -126,6 +171,67 @@ class TestCommit:
         sentence = await alice.refusal("commit", message="second")
         assert "rejected by the hook" in sentence
         assert "root:" not in sentence
+
+    @pytest.mark.parametrize(
+        ("before", "reasons"),
+        [
+            ("git init -q sub; echo a >sub/a", ["sub, whose files", ".gitignore"]),
+            ("git init -q sub; echo a >sub/a; cd sub; git add a; git commit -qm x", ["sub, whose files"]),
+            ("git init -q deep/er/sub; git init -q b", ["b, deep/er/sub, whose files"]),
+            ("git init -q other; mkdir sub; mv other/.git .kept; echo gitdir: ../.kept >sub/.git", ["sub, whose"]),
+            ("git init -q s; git -C s commit -q --allow-empty -m x; git init -q; git add s 2>&1", ["s, whose files"]),
+            (
+                "git init -qb main; echo 1 >f; git add f; git commit -qm 1; git checkout -qb b; echo 2 >f; "
+                "git commit -qam 2; git checkout -q main; echo 3 >f; git commit -qam 3; git merge -q b",
+                ["conflicts in f", "git add"],
+            ),
+            ("git init -q; git config commit.gpgsign true; git config gpg.program false", ["gpg failed to sign"]),
+            (
+                "git init -q; git config user.useConfigOnly true; git config filter.x.clean false; "
+                "git config filter.x.required true; echo '* filter=x' >.gitattributes",
+                ["filter 'false' failed"],
+            ),
+            (
+                "git init -q; printf '#!/bin/sh\\necho one; echo two >&2; exit 1' >.git/hooks/commit-msg; "
+                "chmod +x .git/hooks/*",
+                ["one\ntwo"],
+            ),
+        ],
+    )
+    async def test_what_keeps_git_from_committing(self, alice: Person, before: str, reasons: list[str]) -> None:
+        await alice.put("new", "x")
+        await alice.call("run_command", command=before)
+        count = "git rev-list --all 2>/dev/null | wc -l"
+        commits = (await alice.call("run_command", command=count))[1]["stdout"]
+        sentence = await alice.refusal("commit", message="all")
+        assert sentence.startswith("Nothing was committed: ")
+        for reason in reasons:
+            assert reason in sentence
+        assert (await alice.call("run_command", command=count))[1]["stdout"] == commits
+
+    @pytest.mark.parametrize(
+        ("before", "note"),
+        [
+            ("git init -q; git init -q sub; echo sub >.gitignore", None),
+            ("git init -q; git init -q node_modules/sub; echo node_modules >.gitignore", None),
+            ("mkdir -p sub/.git; echo a >sub/a", None),
+            ("export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=init.templateDir GIT_CONFIG_VALUE_0=; "  # few files
+             "git init -q o; git -C o commit -q --allow-empty -m x; git init -q; "
+             "git -c protocol.file.allow=always submodule --quiet add file://$PWD/o sub; rm -rf o", None),
+            ("git init -q; printf '#!/bin/sh\\nexit 1' >.git/hooks/pre-commit", "hook was ignored"),
+            ("git init -q; printf '#!/bin/sh\\necho y >new' >.git/hooks/pre-commit; chmod +x .git/hooks/*",
+             "The commit lacks changes of new,"),
+            ("git init -q; git config core.autocrlf input; printf 'a\\r\\n' >crlf", "CRLF will be replaced by LF"),
+        ],
+    )  # fmt: skip
+    async def test_what_git_says_of_a_commit(self, alice: Person, before: str, note: str | None) -> None:
+        await alice.put("new", "x")
+        await alice.call("run_command", command=before)
+        text, details = await alice.call("commit", message="all")
+        assert text.split("\n")[0] == f"Committed as {details['commit']}."
+        assert (note is None) == ("\n" not in text)
+        assert (note or "") in text
+        assert "new" in (await alice.call("run_command", command="git show --stat"))[1]["stdout"]
 
 
 async def test_unconfined_nothing_is_run_that_a_command_left_at_home(tmp_path: Path) -> None:

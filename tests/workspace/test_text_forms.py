@@ -24,6 +24,10 @@ class Case(NamedTuple):
     notes: tuple[str, str, str] = ("", "", "")
 
 
+def by_each_tool(note: str) -> tuple[str, str, str]:
+    return (note, note, note)
+
+
 CASES = [
     Case("LF", b"one\ntwo\n", "", b"one\n2\n", b"one\ntwo\nfour\n", b"1\n2\n"),
     Case(
@@ -70,27 +74,27 @@ CASES = [
         *("U+2028", "x\u2028y\none\ntwo\n".encode(), "", b"one\n2\n"),
         *("x\u2028y\none\ntwo\nfour\n".encode(), "x\u2028y\n1\n2\n".encode()),
     ),
-    Case("UTF-16", "one\ntwo\n".encode("utf-16"), None, notes=("text in UTF-16", "text in UTF-16", "text in UTF-16")),
+    Case("UTF-16", "one\ntwo\n".encode("utf-16"), None, notes=by_each_tool("text in UTF-16")),
     Case(
         "UTF-16 big-endian",
         b"\xfe\xff" + "one\ntwo\n".encode("utf-16-be"),
         None,
-        notes=("text in UTF-16", "text in UTF-16", "text in UTF-16"),
+        notes=by_each_tool("text in UTF-16"),
     ),
-    Case("UTF-32", "one\ntwo\n".encode("utf-32"), None, notes=("text in UTF-32", "text in UTF-32", "text in UTF-32")),
+    Case("UTF-32", "one\ntwo\n".encode("utf-32"), None, notes=by_each_tool("text in UTF-32")),
     Case(
         "Latin-1",
         "Müll\none\ntwo\n".encode("latin-1"),
         None,
-        notes=("not text in UTF-8", "not text in UTF-8", "not text in UTF-8"),
+        notes=by_each_tool("not text in UTF-8"),
     ),
     Case(
         "Shift JIS",
         "日本\none\ntwo\n".encode("shift-jis"),
         None,
-        notes=("not text in UTF-8", "not text in UTF-8", "not text in UTF-8"),
+        notes=by_each_tool("not text in UTF-8"),
     ),
-    Case("binary", b"\x89PNG\r\n\x1a\n\0", None, notes=("not text", "not text", "not text")),
+    Case("binary", b"\x89PNG\r\n\x1a\n\0", None, notes=by_each_tool("not text")),
 ]
 CALLS: list[tuple[str, dict[str, Any]]] = [
     ("write_file", {"content": "one\n2\n"}),
