@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -112,11 +112,13 @@ class CallContext:
             return listing.list_states(folder)
 
     async def _run(self, path: Path, command: Command) -> CallResult:
-        if self.directory is None:
-            return command.render(await self.workspace.commands.run(self.user, path, command))
-        with self.workspace.store.open_directory(self.directory) as descriptor:
-            directory = Directory(self.directory, descriptor)
-            return command.render(await self.workspace.commands.run(self.user, path, command, directory))
+        with ExitStack() as stack:
+            directory = None
+            if self.directory is not None:
+                opened = stack.enter_context(self.workspace.store.open_directory(self.directory))
+                directory = Directory(self.directory, opened)
+            ran = await self.workspace.commands.run(self.user, path, command, directory)
+        return await asyncio.to_thread(command.render, ran)  # of long output, that takes a while
 
     def _open(self) -> AbstractContextManager[Folder]:
         return self.workspace.store.open_folder(self.user, self.folder, self.directory)

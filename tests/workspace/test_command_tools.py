@@ -29,6 +29,17 @@ async def test_both_ends_of_a_long_output_are_kept(alice: Person) -> None:
     assert len(text) < 100_000
 
 
+async def test_output_is_what_a_terminal_shows(alice: Person) -> None:
+    bar = "for step in range(2_001): print(f'\\r{step // 20:3}% [{step}]', end='', flush=step % 100 == 0)\nprint()"
+    text, ran = await alice.call("run_python", code=bar)
+    assert ran["stdout"] == "100% [2000]\n"
+    assert text.endswith("stdout:\n100% [2000]")
+    colours = r"printf '\033[31mred\033[0m\n' >&2; printf 'a\tb\r\nworking \b.\n'"
+    text, ran = await alice.call("run_command", command=colours)
+    assert (ran["stdout"], ran["stderr"]) == ("a\tb\nworking.\n", "red\n")
+    assert "\x1b" not in text
+
+
 async def test_folder_that_a_command_has_closed(alice: Person) -> None:
     await alice.call("run_command", command="chmod 000 .")
     assert (await alice.call("run_command", command="touch f"))[1]["exit_code"] == 0

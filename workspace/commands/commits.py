@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from workspace.commands.output import shorten
 from workspace.commands.running import CommandResult
+from workspace.commands.screen import render_screen
 from workspace.commands.tools import Command
 from workspace.errors import CommitFailed, CommitUnfinished
 from workspace.results import CallResult
@@ -42,7 +43,7 @@ def _render_commit(ran: CommandResult) -> CallResult:
     lines = ran.stdout.splitlines()
     if ran.exit_code == _OBSTACLE_CODE:
         raise CommitFailed(reason=" ".join(_explain_obstacles(lines)))
-    words = shorten(ran.stderr.strip(), *_MAX_WORDS) if ran.stderr.strip() else ""
+    words = _shorten_words(ran.stderr)
     if ran.timed_out or ran.stopped:
         raise CommitUnfinished(reason=words)
     if ran.exit_code == 0:
@@ -54,8 +55,12 @@ def _render_commit(ran: CommandResult) -> CallResult:
         return CallResult("\n".join([f"Committed as {commit}.", *notes]), {"commit": commit, **more})
     if "nothing to commit" in ran.stdout:
         raise CommitFailed(reason="there are no changes since the last commit.")
-    said = words or shorten(ran.stdout.strip(), *_MAX_WORDS)
+    said = words or _shorten_words(ran.stdout)
     raise CommitFailed(reason=said or f"git ended with exit code {ran.exit_code}.")
+
+
+def _shorten_words(text: str) -> str:
+    return shorten(render_screen(text).strip(), *_MAX_WORDS)
 
 
 def _explain_obstacles(lines: Sequence[str]) -> list[str]:

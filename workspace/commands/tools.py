@@ -2,10 +2,11 @@
 
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from workspace.commands.output import shorten
 from workspace.commands.running import CommandResult
+from workspace.commands.screen import render_screen
 from workspace.confinement.base import PATH
 from workspace.results import CallResult
 
@@ -32,6 +33,7 @@ def run_python(code: str, timeout_s: int = DEFAULT_SECONDS) -> Command:
 
 
 def render_output(ran: CommandResult) -> CallResult:
+    ran = replace(ran, stdout=render_screen(ran.stdout), stderr=render_screen(ran.stderr))
     ending = f"Exit code {ran.exit_code} after {ran.seconds:.1f} s."
     stderr = shorten(ran.stderr, 20_000, 800) if ran.stderr else ""
     stdout = shorten(ran.stdout, 50_000 - len(stderr.encode()), 2_000 - stderr.count("\n"))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from glob import glob
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +17,16 @@ Name = Literal["bubblewrap", "landlock", "sandbox-exec", "none"]
 PATH = "/usr/local/bin:/usr/local/sbin:/usr/bin:/usr/sbin:/bin:/sbin"
 # Programs and their libraries.
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# Paths of libraries, programs behind names such as awk, and a file that Node.js must be able to read if it exists.
-SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/ssl/openssl.cnf")
+# Settings that programs read: a file that exists but cannot be opened makes many of them fail, such as pip.
+_RELEASES = ("debian_version", "os-release", "lsb-release", "redhat-release", "centos-release", "fedora-release")
+_RELEASES = (*_RELEASES, "system-release", "alpine-release", "arch-release", "SuSE-release", "gentoo-release")
+_READ_BY_LIBRARIES = ("ld.so.cache", "localtime", "timezone", "nsswitch.conf", "host.conf", "gai.conf", "locale.alias")
+_READ_BY_PROGRAMS = ("mime.types", "magic", "protocols", "services", "inputrc", "terminfo", "fonts", "papersize")
+# Behind links in /usr are programs such as awk and files of Python and Java; Node.js reads that of OpenSSL.
+_LINKED = ("alternatives", "ssl/openssl.cnf", *(f"python3.{minor}" for minor in range(9, 16)), "perl")
+_JAVA = (*glob("/etc/java-*-openjdk/security"), *glob("/etc/java-*-openjdk/*.properties"))
+SETTINGS = (*(f"/etc/{name}" for name in (*_RELEASES, *_READ_BY_LIBRARIES, *_READ_BY_PROGRAMS, *_LINKED)), *_JAVA)
+_USER = "todo-assistant"
 _CHECKOUT = Path(__file__).parents[2]
 # Read at import, because the account to which the service switches may be unable to read it.
 _SOURCE = Path(__file__).with_name("launcher.py").read_text()
@@ -67,15 +76,18 @@ def create_environment(home: str, **more: str) -> dict[str, str]:
     return {
         "PATH": PATH,
         "HOME": home,
+        "USER": _USER,
+        "LOGNAME": _USER,
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "PYTHONUNBUFFERED": "1",  # what was printed before a time limit is not lost
         "PYTHONDONTWRITEBYTECODE": "1",
-        "GIT_AUTHOR_NAME": "todo-assistant",
-        "GIT_AUTHOR_EMAIL": "todo-assistant@localhost",
-        "GIT_COMMITTER_NAME": "todo-assistant",
-        "GIT_COMMITTER_EMAIL": "todo-assistant@localhost",
+        "GIT_AUTHOR_NAME": _USER,
+        "GIT_AUTHOR_EMAIL": f"{_USER}@localhost",
+        "GIT_COMMITTER_NAME": _USER,
+        "GIT_COMMITTER_EMAIL": f"{_USER}@localhost",
         "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
         **more,
     }
 

@@ -23,6 +23,25 @@ from workspace.confinement.base import PATH, Confinement
 pytestmark = pytest.mark.long
 SECONDS = 240
 OWN = Path("/proc/self")
+VENV_AND_GIT = """
+set -e
+python3 -m venv own
+own/bin/python -m pip --version >&2
+own/bin/python -c 'import getpass, platform; print(getpass.getuser(), bool(platform.freedesktop_os_release()))'
+echo "$USER $LOGNAME"
+git init -q a
+cd a
+echo x >f
+git add f
+git commit -qm first
+git clone -q . ../b
+git worktree add -q ../c
+git config --global a.b c
+git stash list
+git gc -q
+cd ../b
+git log --format=%an,%s
+"""
 
 
 @pytest.fixture(params=[*usable(), "none"])
@@ -61,6 +80,16 @@ async def test_it_works_in_its_folder(kind: str, tmp_path: Path) -> None:
     status = (tmp_path / "f").stat()
     assert (status.st_mode & 0o777, status.st_mtime) == (0o750 | 0o111, 978307200)
     assert sorted(os.listdir(tmp_path)) == ["a", "f", "g"]
+
+
+@pytest.mark.long(seconds=60)
+@pytest.mark.parametrize("kind", usable(old=True))
+async def test_virtual_environments_and_git_work(kind: str, tmp_path: Path) -> None:
+    ran = await run_process(made(kind), tmp_path, ["bash", "-c", VENV_AND_GIT], timeout_s=SECONDS)
+    assert ran.exit_code == 0, ran
+    me = "todo-assistant"
+    assert ran.stdout.splitlines() == [f"{me} True", f"{me} {me}", f"{me},first"]
+    assert "pip" in ran.stderr
 
 
 async def test_a_time_limit_keeps_what_was_said(confinement: Confinement, tmp_path: Path) -> None:
