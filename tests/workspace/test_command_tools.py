@@ -102,6 +102,8 @@ class TestSearch:
             (b"x 1\r\nbar = 2\r\n\r\nend", "x|^end$|(2)$", [1, 2, 4]),
             (b"a\rbar\rc\r", "^bar$", [1]),
             (b"price 5$\nx\n", r"5\$", [1]),
+            (b"\xef\xbb\xbffirst\nfirst\n", "^first$", [1, 2]),
+            (b"\xef\xbb\xbffirst\n^x\n", r"\^x", [2]),
             (b"caf\xe9 here\nthere\n", "here", [1, 2]),
             (b"x\x0cy\nhit\xe2\x80\xa8z\nhit\n", "hit", [2, 3]),
             (b"one\ntwo\n", "(*UCP)two", [2]),
@@ -113,6 +115,7 @@ class TestSearch:
         text, details = await alice.call("search_files", pattern=pattern)
         assert [hit["line"] for hit in details["hits"]] == lines
         assert "\r\n" not in text
+        assert "\ufeff" not in text
         assert not text.endswith("\r")
 
     @pytest.mark.parametrize("before", [0, 50, 399, 600, 5_000, 400_000])

@@ -194,6 +194,8 @@ async def test_edit_needs_one_place(alice: Person, old: str, reason: str) -> Non
         (b"one\ntwo\r\nthree\nfour\n", "one\ntwo\nthree", "1\n2", b"1\n2\nfour\n"),
         (b"one\ntwo\r\nthree\n", "two\nthree", "2\n3\n4", b"one\n2\r\n3\r\n4\n"),
         (b"one\r\ntwo.\r\n", "two.\n", "2\n", b"one\r\n2\r\n"),
+        (b"one\ntwo\n", "one\r\ntwo", "1\r\n2\r\n3", b"1\n2\n3\n"),
+        (b"one\r\ntwo\r\n", "one\r\ntwo", "1\r\n2", b"1\r\n2\r\n"),
     ],
 )
 async def test_edit_keeps_line_ends(alice: Person, before: bytes, old: str, new: str, after: bytes) -> None:

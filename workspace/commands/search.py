@@ -9,6 +9,7 @@ from workspace.commands.running import CommandResult
 from workspace.commands.tools import Command
 from workspace.errors import SearchFailed
 from workspace.files.opening import split_path
+from workspace.files.text_form import BOM
 from workspace.results import CallResult
 
 MAX_HITS, MAX_LINE_CHARS = 200, 400
@@ -55,9 +56,15 @@ def search_files(pattern: str, path: str = ".", glob: str | None = None) -> Comm
 
 
 def _create_patterns(pattern: str) -> tuple[str, str]:
-    """Returns a pattern for grep -E and one for grep -P, in which $ also matches before the CR of a line end."""
+    """Returns a pattern for grep -E and one for grep -P.
+
+    In both, $ also matches before the CR of a line end; in the latter, ^ at the beginning also matches after a BOM.
+    """
     extended = re.sub(r"(?<!\\)\$(?=\Z|\)|\|)", "\r?$", pattern)
-    return extended, pattern if pattern.startswith("(*") else f"(*ANYCRLF)(?m){pattern}"
+    if pattern.startswith("(*"):
+        return extended, pattern
+    start = r"^(?:\x{FEFF})?" if pattern.startswith("^") else ""
+    return extended, f"(*ANYCRLF)(?m){start}{pattern.removeprefix('^')}"
 
 
 def _render_hits(start: str, glob: re.Pattern[str], mark: str, ran: CommandResult) -> CallResult:
@@ -91,7 +98,7 @@ def _cut_around_match(text: str, mark: str) -> str:
     has_beginning, has_end = not text.startswith("\x02"), not text.endswith("\x02")
     text = text.strip("\x02")
     before, *marked = text.split(mark)
-    text = before + "".join(part.replace(_END_MARK, "", 1) for part in marked)
+    text = (before + "".join(part.replace(_END_MARK, "", 1) for part in marked)).removeprefix(BOM)
     first = 0
     if len(text) > MAX_LINE_CHARS:
         first = max(0, min(len(before) - _CHARS_BEFORE_MATCH, len(text) - MAX_LINE_CHARS))

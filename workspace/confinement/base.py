@@ -78,6 +78,7 @@ def create_environment(home: str, **more: str) -> dict[str, str]:
         "HOME": home,
         "USER": _USER,
         "LOGNAME": _USER,
+        "SHELL": "/bin/sh",
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "PYTHONUNBUFFERED": "1",  # what was printed before a time limit is not lost

@@ -8,6 +8,7 @@ from workspace.files.text_form import read_form, split_lines
 
 _MAX_BYTES = 20_000
 _MAX_LINES = 2_000  # on each side: the time grows with their product
+_MAX_SPLIT_LINES = 100_000  # on each side, as other threads wait until so many are deleted
 _CONTEXT_LINES = 3  # before and after a change
 _CUT = "(further changes are not shown)"
 _NO_LINE_END = "\n\\ No newline at end of file"
@@ -15,7 +16,7 @@ _NO_LINE_END = "\n\\ No newline at end of file"
 
 def render_diff(before: str | None, after: str, path: str) -> str:
     """Renders a unified diff; `before` is None if it cannot be compared. ^M marks a CR if not all lines end alike."""
-    if before is None:
+    if before is None or max(before.count("\n"), after.count("\n")) > _MAX_SPLIT_LINES:
         return _CUT
     show_ends = len({*read_form(before).line_ends, *read_form(after).line_ends}) > 1
     old, new = ([_render_line(line, show_end=show_ends) for line in split_lines(text)] for text in (before, after))

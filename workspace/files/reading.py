@@ -77,7 +77,7 @@ def _read_lines(file: BinaryIO) -> Iterator[tuple[int, bytes, str]]:
         if end:
             yield number, beginning.removesuffix(end.encode()), end
             number, beginning, last = number + 1, b"", b""
-    if beginning:
+    if beginning and (number > 1 or beginning != _BOM):
         yield number, beginning, ""
 
 

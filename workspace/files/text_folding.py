@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
-from bisect import bisect_right
+from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import NamedTuple
+from io import StringIO
 
 _SIGNS = {
     "'": "\u2018\u2019\u201a\u201b\u2032\u00b4\u02bc",
@@ -16,92 +17,105 @@ _SIGNS = {
 }
 _FOLDED = {ord(sign): plain for plain, signs in _SIGNS.items() for sign in signs}
 _FOLDED |= {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}  # full-width forms of ASCII
+_RESIZED = re.compile(f"[{_SIGNS['']}{_SIGNS['...']}]")
 _MARKS = ("Mn", "Mc", "Me")
 _HANGUL_VOWELS_AND_FINALS = range(0x1160, 0x1200)
 _BEYOND_ASCII = "[\\x80-\U0010ffff]+"
-
-
-class _Part(NamedTuple):
-    """A part is either equal in both texts, or one sign."""
-
-    start: int
-    end: int
-    folded_start: int
-    folded_end: int
-
-    @property
-    def is_equal(self) -> bool:
-        return self.end - self.start == self.folded_end - self.folded_start
+_SEARCHED_CHARS = 30_000  # at a time, as other threads wait for each call
+_MAX_MARKS = 30  # on one letter, as in UAX #15, Stream-Safe Text Format
 
 
 class FoldedText:
-    def __init__(self, parts: list[_Part], text: str) -> None:
-        self.text = text
-        self._parts = parts
-        self._starts = [part.start for part in parts]
-        self._folded_starts = [part.folded_start for part in parts]
+    """A text and where its signs were that had another length. Arrays, as collecting many objects takes long."""
+
+    def __init__(self) -> None:
+        self._text = StringIO()
+        self._starts, self._ends = array("q"), array("q")
+        self._folded_starts, self._folded_ends = array("q"), array("q")
+        self._length = 0
+
+    @property
+    def text(self) -> str:
+        return self._text.getvalue()
+
+    def add(self, folded: str, start: int, end: int) -> None:
+        """Adds the part that was between `start` and `end` in the original."""
+        if len(folded) != end - start:
+            self._starts.append(start)
+            self._ends.append(end)
+            self._folded_starts.append(self._length)
+            self._folded_ends.append(self._length + len(folded))
+        self._text.write(folded)
+        self._length += len(folded)
 
     def find_original(self, start: int, end: int) -> tuple[int, int] | None:
         """Returns the place of a part of the folded text, or None if it begins or ends within one sign."""
-        first = self._parts[bisect_right(self._folded_starts, start) - 1]
-        last = self._parts[bisect_right(self._folded_starts, end - 1) - 1]
-        if not (first.is_equal or start == first.folded_start) or not (last.is_equal or end == last.folded_end):
+        first = self.find_place(start)
+        sign = bisect_left(self._folded_starts, end) - 1  # without signs of no length at the end
+        if first is None or (sign >= 0 and end < self._folded_ends[sign]):
             return None
-        return first.start + (start - first.folded_start), last.end - (last.folded_end - end)
+        return first, end if sign < 0 else self._ends[sign] + end - self._folded_ends[sign]
 
     def find_place(self, place: int) -> int | None:
         """Returns where a place of the folded text is in the original, or None if it is within one sign."""
-        part = self._parts[bisect_right(self._folded_starts, place) - 1]
-        return part.start + place - part.folded_start if part.is_equal or place == part.folded_start else None
+        sign = bisect_right(self._folded_starts, place) - 1
+        if sign < 0:
+            return place
+        if place < self._folded_ends[sign]:
+            return self._starts[sign] if place == self._folded_starts[sign] else None
+        return self._ends[sign] + place - self._folded_ends[sign]
 
     def find_folded(self, place: int) -> int | None:
         """Returns where a place of the original is in the folded text, or None if it is within one sign."""
-        part = self._parts[max(0, bisect_right(self._starts, place) - 1)]
-        place = max(place, part.start)
-        if place >= part.end:
-            return part.folded_end
-        if part.is_equal or place == part.start:
-            return part.folded_start + place - part.start
-        return None
+        sign = bisect_right(self._starts, place) - 1
+        if sign < 0:
+            return place
+        if place < self._ends[sign]:
+            return self._folded_starts[sign] if place == self._starts[sign] else None
+        return self._folded_ends[sign] + place - self._ends[sign]
 
 
-def fold_text(text: str, *, line_end: str | None, signs: bool) -> FoldedText:
+def fold_text(text: str, *, line_end: str, signs: bool) -> FoldedText:
     """Replaces a line end by LF, and with `signs` also signs and decomposed letters."""
-    found = [re.escape(line_end)] if line_end not in (None, "\n") else []
-    pattern = "|".join([*found, *([_BEYOND_ASCII] if signs else [])])
-    parts, pieces = list[_Part](), list[str]()
-    place = length = 0
-    for start, sign in _find_signs(text, pattern):
-        for begin, end, folded in ((place, start, text[place:start]), (start, start + len(sign), _fold_sign(sign))):
-            if folded:
-                parts.append(_Part(begin, end, length, length + len(folded)))
-                pieces.append(folded)
-                length += len(folded)
-        place = start + len(sign)
-    parts.append(_Part(place, len(text), length, length + len(text) - place))
-    return FoldedText(parts, "".join(pieces) + text[place:])
-
-
-def _find_signs(text: str, pattern: str) -> Iterator[tuple[int, str]]:
-    """Yields each letter beyond ASCII together with the marks on it."""
-    if not pattern:
-        return
-    for match in re.finditer(pattern, text):
-        start, end = match.span()
+    folded, place = FoldedText(), 0
+    for start, end in _find_signs(re.compile(f"{line_end}|{_BEYOND_ASCII}" if signs else line_end), text):
+        if signs and start > place and _is_mark(text[start]):
+            start -= 1  # the letter that has the mark
+        folded.add(text[place:start], place, start)
+        place = end
         if text[start] == "\r":
-            yield start, match[0]
+            folded.add("\n", start, end)
             continue
-        if _is_mark(text[start]) and start and text[start - 1].isalpha():
-            start -= 1
-        for place in range(start + 1, end + 1):
-            if place == end or not _is_mark(text[place]):
-                yield start, text[start:place]
-                start = place
+        run = text[start:end]
+        if unicodedata.is_normalized("NFC", run) and not _RESIZED.search(run):
+            folded.add(run.translate(_FOLDED), start, end)
+            continue
+        for first, last in _split_letters(run):
+            sign = unicodedata.normalize("NFC", run[first:last]).translate(_FOLDED)
+            folded.add(sign, start + first, start + last)
+    folded.add(text[place:], place, len(text))
+    return folded
+
+
+def _find_signs(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    while start < len(text):
+        end = min(start + _SEARCHED_CHARS, len(text))
+        limit = min(end + _MAX_MARKS, len(text))
+        while end < limit and (_is_mark(text[end]) or text.startswith("\r\n", end - 1)):
+            end += 1
+        yield from (match.span() for match in pattern.finditer(text, start, end))
+        start = end
+
+
+def _split_letters(run: str) -> Iterator[tuple[int, int]]:
+    """Yields the place of each letter with the marks on it."""
+    start = 0
+    for place in range(1, len(run) + 1):
+        if place == len(run) or not _is_mark(run[place]):
+            yield start, place
+            start = place
 
 
 def _is_mark(c: str) -> bool:
     return unicodedata.category(c) in _MARKS or ord(c) in _HANGUL_VOWELS_AND_FINALS
-
-
-def _fold_sign(sign: str) -> str:
-    return "\n" if sign[0] == "\r" else unicodedata.normalize("NFC", sign).translate(_FOLDED)

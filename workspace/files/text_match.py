@@ -12,6 +12,7 @@ from workspace.files.text_folding import fold_text
 from workspace.files.text_form import split_lines
 
 _MAX_COMPARED_LINES = 250_000  # the lines of one text times those of the other
+_MAX_LINES = 50_000  # among which the nearest one is looked for
 _MAX_RUN = 20  # equal lines that are counted
 _MAX_LINE_CHARS = 500  # that are compared word by word or aligned
 _SHOWN_CHARS = 60  # of a line, on each side of a difference
@@ -33,17 +34,17 @@ def find_once(text: str, part: str, path: str) -> tuple[int, int]:
     """
     if "\r" in part and count_matches(text, part) == 1:
         return text.find(part), text.find(part) + len(part)
-    line_end, folded, wanted = get_folded_line_end(text), None, part
+    line_end, searched, wanted = get_folded_line_end(text), text, part
     for signs in (False,) if text.isascii() and part.isascii() else (False, True):
         folded = fold_text(text, line_end=line_end, signs=signs)
-        wanted = fold_text(part, line_end=line_end, signs=signs).text
-        times = count_matches(folded.text, wanted)
+        searched, wanted = folded.text, fold_text(part, line_end=line_end, signs=signs).text
+        times = count_matches(searched, wanted)
         if times > 1:
             raise OldTextNotUnique(path=path, times=times)
-        start = folded.text.find(wanted)
+        start = searched.find(wanted)
         if times and (place := folded.find_original(start, start + len(wanted))):
             return place
-    raise _explain_missing(folded.text if folded else text, wanted, path)
+    raise _explain_missing(searched, wanted, path)
 
 
 def count_matches(text: str, part: str) -> int:
@@ -77,7 +78,8 @@ def replace_text(there: str, old: str, new: str, *, adapt: Callable[[str], str],
         merged += there[place:first] + adapt(edit.text)
         place = last
     merged += there[place:]
-    return merged.removesuffix(end) if merged.endswith(end) else merged[:-1]
+    ending = next((ending for ending in (line_end, end, "\n") if merged.endswith(ending)), None)
+    return merged.removesuffix(ending) if ending else adapt(new[:-1])
 
 
 def _list_edits(old: str, new: str) -> Iterator[_Edit]:
@@ -110,6 +112,8 @@ def describe_signs(there: str, old: str) -> str | None:
 
 def _explain_missing(text: str, part: str, path: str) -> OldTextNotFound | OldTextNotFoundNear:
     """Takes a time that grows with the length of the text, not with its product with the part's."""
+    if max(text.count("\n"), part.count("\n")) > _MAX_LINES:
+        return OldTextNotFound(path=path)
     lines, wanted = text.split("\n"), part.lstrip("\n").split("\n")
     start = None if _NUMBERED.match(wanted[0]) else _find_nearest(lines, wanted)
     if start is None:

@@ -84,6 +84,8 @@ def edit_file(folder: Folder, path: str, old_text: str, new_text: str) -> CallRe
         raise NothingToEdit
     stored = _read_stored(folder, path)
     before = _require_whole(stored, path)
+    if "\r\n" in old_text and "\r\n" not in before:  # a model that writes CRLF everywhere
+        old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
     start, end = find_once(before, old_text, path)
     there = before[start:end]
     adapt = partial(adapt_line_ends, line_end=find_line_end(before, start, end))
