@@ -8,10 +8,12 @@ from dataclasses import replace
 from agents import Agent, ModelSettings
 from fastapi import FastAPI
 
+from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, openapi, usage
+from backend.api.accounts import passwords as password_routes
 from backend.api.accounts import sessions as session_routes
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
@@ -69,7 +71,7 @@ _ROUTERS = (
     openapi.router,  # before the run API, which would take the older path of the document for a chat's
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.public_router, usage.router, health.router),
-    *(session_routes.router, session_routes.user_router),
+    *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _CORS = {
@@ -168,6 +170,7 @@ async def _open_services(
         yield Services(
             database=database,
             sessions=sessions,
+            passwords=_create_passwords(settings, database),
             model=model,
             tools=tools,
             folder_files=folder_files,
@@ -190,6 +193,14 @@ async def _open_services(
             open_responses=SimultaneousLimit(settings.limit_open_responses),
             backend_url=settings.backend_url,
         )
+
+
+def _create_passwords(settings: BackendSettings, database: Database) -> PasswordSignIn | None:
+    if settings.auth_mode != "password":
+        return None
+    assert settings.mcp_token_secret
+    secret = settings.mcp_token_secret.get_secret_value().encode()
+    return PasswordSignIn(database, secret, knows_addresses=settings.knows_client_addresses)
 
 
 async def _open_runs(

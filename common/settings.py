@@ -162,6 +162,11 @@ class ProcessSettings(SignInSettings, EdgeSettings, ClientLimits):
     variables work too; with Docker, name them in a docker-compose.override.yml. Default: no traces.
     """
 
+    @property
+    def knows_client_addresses(self) -> bool:
+        """Whether the operator has said which proxies name the addresses of clients; else all may have that of one."""
+        return "trusted_proxies" in self.model_fields_set and "*" not in self.trusted_proxies
+
     def get_service_setting(self, name: str) -> Any:
         """Returns the service's `host`, `port` or `workers`, whose names begin with its prefix."""
         return getattr(self, f"{self.prefix}_{name}".lower())

@@ -139,6 +139,50 @@ ACROSS_USERS = {
         )
         """,
     ),
+    # Counts an attempt to sign in for each key, unless one of them has to wait, and returns the seconds of that.
+    # Attempts with the same first key are counted one at a time. Four are free; then the delay doubles with each.
+    "count_sign_in(keys bytea[], longest integer[])": (
+        "TABLE (seconds double precision)",
+        """
+        SELECT pg_advisory_xact_lock(hashtextextended(encode(keys[1], 'hex'), 2));
+        DELETE FROM failed_sign_ins WHERE key IN (
+            SELECT old.key FROM failed_sign_ins AS old WHERE old.at < now() - interval '1 day'
+            LIMIT 100 FOR UPDATE SKIP LOCKED
+        );
+        WITH waiting AS MATERIALIZED (
+            SELECT max(extract(epoch FROM failed.allowed_at - clock_timestamp()))::double precision AS rest
+            FROM failed_sign_ins AS failed WHERE failed.key = ANY (keys) AND failed.allowed_at > clock_timestamp()
+        ), counted AS (
+            INSERT INTO failed_sign_ins AS failed (key, count, longest_seconds, at, allowed_at)
+            SELECT attempt.key, 1, attempt.longest, clock_timestamp(), clock_timestamp()
+            FROM unnest(keys, longest) AS attempt (key, longest), waiting WHERE waiting.rest IS NULL
+            ON CONFLICT (key) DO UPDATE SET count = failed.count + 1, at = excluded.at,
+                allowed_at = excluded.at + make_interval(secs => CASE WHEN failed.count < 4 THEN 0
+                    ELSE least(excluded.longest_seconds, power(2, least(failed.count - 4, 20))) END)
+        )
+        SELECT coalesce(rest, 0) FROM waiting
+        """,
+    ),
+    "reset_sign_ins(keys bytea[])": ("void", "DELETE FROM failed_sign_ins WHERE key = ANY (keys)"),
+    # Makes the first account for a one-time code; nobody can add another one at the same time.
+    "add_first_account(code_hash bytea, id text, account_name text, new_hash text)": (
+        "TABLE (user_id text)",
+        """
+        LOCK TABLE accounts IN SHARE ROW EXCLUSIVE MODE;
+        WITH taken AS (
+            DELETE FROM one_time_codes AS code WHERE code.hash = code_hash AND code.kind = 'setup'
+                AND code.user_id = '' AND code.expires_at > now() AND NOT EXISTS (SELECT FROM accounts)
+            RETURNING code.hash
+        ), added AS (
+            INSERT INTO accounts (user_id, name, password_hash) SELECT id, account_name, new_hash FROM taken
+            RETURNING accounts.user_id
+        ), logged AS (
+            INSERT INTO account_events (user_id, kind, details)
+            SELECT added.user_id, 'account_made', '{"by": "setup"}' FROM added
+        )
+        SELECT added.user_id FROM added
+        """,
+    ),
     "sweep_kept_requests(hours integer, most integer)": (
         "SETOF text",
         """

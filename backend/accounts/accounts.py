@@ -4,7 +4,10 @@ import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 
-from common.database import Database
+from psycopg.types.json import Jsonb
+
+from backend.accounts.codes import hash_code
+from common.database import NO_USER, Database
 
 LOCAL_USER = "local"
 """The user of AUTH_MODE=none. No account may have this name."""
@@ -12,6 +15,38 @@ MAX_NAME_LENGTH = 64
 _FREE = frozenset("._@-")  # beside letters and digits
 _COLUMNS = "user_id, name, password_hash, issuer, subject, created_at, disabled_at"
 _FIND = f"SELECT {_COLUMNS} FROM accounts WHERE user_id = %(user)s"
+_LIST = """
+SELECT account.name, account.created_at, account.disabled_at, account.password_hash IS NOT NULL AS has_password,
+    (SELECT max(at) FROM account_events AS event WHERE event.user_id = account.user_id AND event.kind = 'sign_in')
+        AS last_sign_in
+FROM accounts AS account ORDER BY account.user_id"""
+_ADD = """
+INSERT INTO accounts (user_id, name, password_hash) VALUES (%(user)s, %(name)s, %(hash)s)
+ON CONFLICT DO NOTHING RETURNING user_id"""
+_ADD_FIRST = "SELECT user_id FROM add_first_account(%(code)s, %(id)s, %(name)s, %(hash)s)"
+_CHANGE = """
+UPDATE accounts SET password_hash = %(hash)s
+WHERE user_id = %(user)s AND password_hash IS NOT DISTINCT FROM coalesce(%(old_hash)s, password_hash)
+RETURNING user_id"""
+# The hash was made by the same transaction: without the change of the account, nothing is ended.
+_END_OTHER_SESSIONS = """
+UPDATE sessions SET ended_at = clock_timestamp()
+WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL
+    AND EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND password_hash = %(hash)s)"""
+_REHASH = "UPDATE accounts SET password_hash = %(hash)s WHERE user_id = %(user)s AND password_hash = %(old_hash)s"
+_DISABLE = """
+UPDATE accounts SET disabled_at = now() WHERE user_id = %(user)s AND disabled_at IS NULL RETURNING user_id"""
+_END_SESSIONS = """
+UPDATE sessions SET ended_at = clock_timestamp()
+WHERE user_id = %(user)s AND ended_at IS NULL
+    AND EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND disabled_at IS NOT NULL)"""
+_ENABLE = """
+UPDATE accounts SET disabled_at = NULL WHERE user_id = %(user)s AND disabled_at IS NOT NULL RETURNING user_id"""
+_LOG = """
+INSERT INTO account_events (user_id, kind, details)
+SELECT %(user)s, %(kind)s, %(details)s
+WHERE EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND password_hash = %(hash)s)"""
+_NO_DETAILS = Jsonb({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +72,67 @@ def fold_name(name: str) -> str | None:
     return folded
 
 
+@dataclass(frozen=True, slots=True)
+class ListedAccount:
+    name: str
+    created_at: datetime
+    disabled_at: datetime | None
+    has_password: bool
+    last_sign_in: datetime | None
+    """Within the year for which events are kept."""
+
+
 async def find_account(database: Database, user_id: str) -> Account | None:
     return await database.fetch_one(user_id, _FIND, Account)
+
+
+async def list_accounts(database: Database) -> list[ListedAccount]:
+    """Returns all accounts; needs the login of the tables' owner."""
+    async with database.owner_transaction() as tx:
+        cursor = await tx.execute(_LIST, ListedAccount)
+    return await cursor.fetchall()
+
+
+async def add_account(database: Database, user_id: str, *, name: str, password_hash: str) -> bool:
+    """Returns False if there is an account of this id."""
+    return await database.fetch_one(user_id, _ADD, name=name, hash=password_hash) is not None
+
+
+async def add_first_account(database: Database, code: str, user_id: str, *, name: str, password_hash: str) -> bool:
+    """Adds the first account for a one-time code, which is then gone.
+
+    Returns False, and changes nothing, if there is an account, or no such code that has not expired.
+    """
+    values = {"code": hash_code(code), "id": user_id, "name": name, "hash": password_hash}
+    return await database.fetch_one(NO_USER, _ADD_FIRST, **values) is not None
+
+
+async def set_password(
+    database: Database, user_id: str, password_hash: str, *, old_hash: str | None = None, but: str | None = None
+) -> bool:
+    """Sets the password of an account, and ends all sessions and tokens of its user but one.
+
+    Returns False, and changes nothing, if there is no such account, or its password is not that of `old_hash` any more.
+    """
+    async with database.transaction(user_id) as tx:
+        changed = await tx.execute(_CHANGE, hash=password_hash, old_hash=old_hash)
+        await tx.execute(_END_OTHER_SESSIONS, hash=password_hash, but=but)
+        await tx.execute(_LOG, hash=password_hash, kind="password_changed", details=_NO_DETAILS)
+    return await changed.fetchone() is not None
+
+
+async def replace_hash(database: Database, user_id: str, password_hash: str, *, old_hash: str) -> None:
+    """Stores another hash of the same password."""
+    await database.execute(user_id, _REHASH, hash=password_hash, old_hash=old_hash)
+
+
+async def disable_account(database: Database, user_id: str) -> bool:
+    """Ends all sessions of a user, who cannot sign in any more; returns whether the account was enabled before."""
+    async with database.transaction(user_id) as tx:
+        changed = await tx.execute(_DISABLE)
+        await tx.execute(_END_SESSIONS)  # with a snapshot of its own, which has each session that was begun before
+    return await changed.fetchone() is not None
+
+
+async def enable_account(database: Database, user_id: str) -> bool:
+    return await database.fetch_one(user_id, _ENABLE) is not None

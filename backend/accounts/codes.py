@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
-from common.database import NO_USER, Database
+from common.database import NO_USER, Database, Transaction
 
 Kind = Literal["setup", "link", "authorization"]
 """What a code opens: the first account, a session of a device, or tokens of an OAuth client."""
@@ -28,9 +28,15 @@ async def make_code(
     database: Database, user_id: str, kind: Kind, *, seconds: float, details: dict[str, Any] | None = None
 ) -> str:
     """Stores a code of a user that can be taken once within `seconds`, and returns it."""
+    async with database.transaction(user_id) as tx:
+        return await send_code(tx, kind, seconds=seconds, details=details)
+
+
+async def send_code(tx: Transaction, kind: Kind, *, seconds: float, details: dict[str, Any] | None = None) -> str:
+    """Stores a code in a transaction of its user, or in one of the owner if it is of nobody."""
     code = secrets.token_urlsafe(_BYTES)
     values = {"hash": hash_code(code), "kind": kind, "details": Jsonb(details or {}), "seconds": seconds}
-    await database.execute(user_id, _ADD, **values)
+    await tx.execute(_ADD, **values)
     return code
 
 

@@ -78,4 +78,21 @@ class AccountEventRow(_UserRow, table=True):
     details: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
 
 
+class FailedSignInRow(SQLModel, table=True):
+    """How many sign-ins with a name, or from one address, have failed, and when the next one is allowed.
+
+    The key is a hash (HMAC-SHA-256). The rows are of no user, and only functions of the owner reach them.
+    """
+
+    metadata = _UserRow.metadata
+    __tablename__ = "failed_sign_ins"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (Index("failed_sign_ins_by_time", "at"),)
+
+    key: bytes = Field(primary_key=True)
+    count: int
+    longest_seconds: int
+    at: datetime = Field(sa_column=_time(default=False))
+    allowed_at: datetime = Field(sa_column=_time(default=False))
+
+
 METADATA = _UserRow.metadata

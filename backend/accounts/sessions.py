@@ -12,6 +12,7 @@ from typing import Literal
 
 import psycopg
 
+from backend.errors import BackendError
 from common.database import NO_USER, Database, DatabaseUnavailable
 from common.database.ended_sessions import EndedSessions
 
@@ -27,9 +28,24 @@ _USE_SECONDS = 600.0
 _MAX_NOTED = 10_000
 # Expired ones are kept for an hour, because the clocks of services and database may differ.
 _DELETE_EXPIRED = "DELETE FROM sessions WHERE user_id = %(user)s AND expires_at < now() - interval '1 hour'"
+# An account is disabled, or gets another password, before or after a session begins, and then ends it.
+_LOCK_ACCOUNT = "SELECT FROM accounts WHERE user_id = %(user)s FOR SHARE"
 _ADD = """
 INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
-VALUES (%(user)s, %(id)s, %(kind)s, %(name)s, %(scopes)s, %(expires)s)"""
+SELECT %(user)s, %(id)s, %(kind)s, %(name)s, %(scopes)s, %(expires)s
+WHERE NOT EXISTS (
+    SELECT FROM accounts WHERE user_id = %(user)s
+        AND (disabled_at IS NOT NULL OR password_hash IS DISTINCT FROM coalesce(%(password_hash)s, password_hash))
+) RETURNING id"""
+_LOG_SIGN_IN = """
+INSERT INTO account_events (user_id, kind, details)
+SELECT user_id, 'sign_in', jsonb_build_object('browser', name, 'address', %(address)s::text) FROM sessions
+WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session'"""
+_RENEW = """
+UPDATE sessions SET expires_at = %(expires)s
+WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session' AND ended_at IS NULL AND expires_at < %(expires)s
+    AND NOT EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND disabled_at IS NOT NULL)
+RETURNING id"""
 _EXPIRES = "extract(epoch FROM expires_at)::double precision AS expires"
 _END = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
@@ -67,6 +83,12 @@ class Session:
     expires_at: datetime
 
 
+class AccountDisabled(BackendError):
+    """This account is disabled. Ask the person who runs this server."""
+
+    code, status = "account_disabled", 403
+
+
 class Sessions:
     """The sessions of all users. Errors of the database are raised as they are."""
 
@@ -77,17 +99,36 @@ class Sessions:
         self.ended = EndedSessions(database)
 
     async def begin(
-        self, user_id: str, *, kind: Kind, name: str, expires: datetime, scopes: Sequence[str] = (ALL,)
+        self,
+        user_id: str,
+        *,
+        kind: Kind,
+        name: str,
+        expires: datetime,
+        scopes: Sequence[str] = (ALL,),
+        address: str | None = None,
+        password_hash: str | None = None,
     ) -> str:
-        """Stores a new session and returns its id."""
+        """Stores a new session and returns its id; one of the kind `session` is logged as a sign-in from `address`.
+
+        Raises `AccountDisabled`, also if the account's password is not that of `password_hash` any more.
+        """
         session_id = secrets.token_urlsafe(_ID_BYTES)
         values = {"id": session_id, "kind": kind, "name": name, "scopes": list(scopes), "expires": expires}
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_DELETE_EXPIRED)
-            await tx.execute(_ADD, **values)
+            await tx.execute(_LOCK_ACCOUNT)
+            added = await tx.execute(_ADD, **values, password_hash=password_hash)
+            await tx.execute(_LOG_SIGN_IN, id=session_id, address=address)
             unused = await tx.execute(_END_UNUSED, _Ended, most=_MAX_OPEN)
         self._note(await unused.fetchall())
+        if await added.fetchone() is None:
+            raise AccountDisabled
         return session_id
+
+    async def renew(self, user_id: str, session_id: str, *, expires: datetime) -> bool:
+        """Lets a session last longer; returns False if it was ended, or its account is disabled."""
+        return await self._database.fetch_one(user_id, _RENEW, id=session_id, expires=expires) is not None
 
     def note_use(self, user_id: str, session_id: str) -> None:
         """Stores that a session is used, to ten minutes, without waiting for it."""

@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import from_json
 
+from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.errors import TooManyOpenResponses
@@ -41,6 +42,7 @@ from common.server.rate_limit import RateLimit
 from english import DateOrder
 
 IDEMPOTENCY_KEY, LAST_EVENT_ID = "Idempotency-Key", "Last-Event-ID"
+_PUBLIC_VALUES = 20  # names and values of a body
 _EVENT_ID = re.compile("[0-9]{1,19}")
 _MAX_EVENT_ID = 2**63
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")  # an odd number of backslashes: the last is no character of the text
@@ -104,6 +106,23 @@ class UserRoute(APIRoute):
         return handle
 
 
+class PublicRoute(APIRoute):
+    """Checks the body of a request whose user is not known."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle_checked = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            if self.body_field is not None:
+                _declare_json(request)
+                request = _JsonRequest(request.scope, request.receive)
+                if body := await request.body():
+                    check_json(body, max_values=_PUBLIC_VALUES)
+            return await handle_checked(request)
+
+        return handle
+
+
 def _declare_json(request: Request) -> None:
     """Declares the body as JSON, as FastAPI parses nothing else. `Edge` requires that of POST and PATCH only."""
     headers = [header for header in request.scope["headers"] if header[0] != b"content-type"]
@@ -119,6 +138,8 @@ class Services:
 
     database: Database
     sessions: Sessions
+    passwords: PasswordSignIn | None
+    """None unless AUTH_MODE is password."""
     model: ChatModel
     tools: TaskTools
     folder_files: FolderFiles | None

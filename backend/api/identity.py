@@ -105,7 +105,7 @@ class Identity:
     """Finds the user of a request by its bearer token or its session cookie, never by its body."""
 
     def __init__(self, settings: BackendSettings) -> None:
-        self.required = settings.signs_in
+        self.required, self.mode = settings.signs_in, settings.auth_mode
         self._owner_secret = settings.owner_secret
         if self.required:
             assert settings.mcp_token_secret

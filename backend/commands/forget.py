@@ -21,9 +21,14 @@ def run(arguments: Sequence[str]) -> None:
     )
 
 
-async def _forget(database: Database, *, user: str) -> None:
+async def delete_user(database: Database, *, user: str) -> dict[str, int]:
+    """Deletes all that this service stores of a user, and returns how many rows of each table."""
     await _stop_runs(database, user)
-    counts = await data.delete_all(database, user)
+    return await data.delete_all(database, user)
+
+
+async def _forget(database: Database, *, user: str) -> None:
+    counts = await delete_user(database, user=user)
     if not any(counts.values()):
         raise data_commands.NothingStored(user)
     deleted = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -135,18 +135,26 @@ def run_forget(arguments: argparse.Namespace) -> int:
         )
     variables = running_settings.load(directory).variables
     with postgres.owner_environment(variables, directory) as variables, tempfile.TemporaryFile() as output:
-        with_files = service_command.with_workspace(variables, directory)
-        modules = ["backend", "mcp_server", *(["workspace"] if with_files else [])]
-        found = [
-            service_command.run_for_user(module, "forget", user, variables=with_files or variables, output=output)
-            for module in modules
-        ]
+        found = forget_in(["backend", "mcp_server", "workspace"], user, variables, directory, output)
         if user == LOCAL:
             data_dir.chat_history(directory).unlink(missing_ok=True)
-        if not any(found):
+        if not found:
             raise NoStoredData(user)
         _show(output)  # when all is deleted, as it cannot always be written
     return 0
+
+
+def forget_in(
+    modules: Sequence[str], user: str, variables: Mapping[str, str], directory: Path, output: IO[bytes]
+) -> bool:
+    """Deletes what these services store of a user; returns whether there was anything."""
+    with_files = service_command.with_workspace(variables, directory)
+    found = [
+        service_command.run_for_user(module, "forget", user, variables=with_files or variables, output=output)
+        for module in modules
+        if module != "workspace" or with_files
+    ]
+    return any(found)
 
 
 def _export(user: str, output: Path | None, files: Path | None, variables: Mapping[str, str], directory: Path) -> None:

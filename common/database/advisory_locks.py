@@ -1,7 +1,8 @@
 """The advisory locks of all services, in one place so that their numbers differ.
 
 These belong to one user (`%(user)s`) and end with their transaction. Besides them each process holds its process id as
-a shared session lock (`backend/liveness.py`), and a migration holds the lock in `migrations/env.py`.
+a shared session lock (`backend/liveness.py`), and a migration holds the lock in `migrations/env.py`. The SQL function
+`count_sign_in` holds one with the number 2 for each name with which somebody signs in.
 """
 
 # Held to start a run and to count a user's requests, also in the SQL function `count_request`.

@@ -73,9 +73,10 @@ class EndedSessions:
 
     def add(self, session_id: str, expires: float) -> None:
         """Adds one that this process has ended; `expires` is Unix time."""
-        if session_id in self._expiries:
+        known = self._expiries.get(session_id)
+        self._expiries[session_id] = max(known or 0.0, expires + _KEPT_SECONDS)  # a copy of its cookie may be older
+        if known is not None:
             return
-        self._expiries[session_id] = expires + _KEPT_SECONDS
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

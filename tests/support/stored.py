@@ -133,10 +133,22 @@ class Stored:
         statement = SQL("SELECT to_jsonb(r) AS row FROM {} r WHERE user_id = %s").format(Identifier(table))
         return [row["row"] for row in self._connection.execute(statement, [user])]
 
+    def add_password(self, user: str, password_hash: str) -> None:
+        """Inserts an account with a password."""
+        statement = "INSERT INTO accounts (user_id, name, password_hash) VALUES (%s, %s, %s)"
+        self._connection.execute(statement, [user, user, password_hash])
+
+    def delete_accounts(self) -> None:
+        self._connection.execute("DELETE FROM accounts")
+
+    def set_failures(self, count: int) -> None:
+        """Stores that each name and address with failed sign-ins has so many, and may try again at once."""
+        self._connection.execute("UPDATE failed_sign_ins SET count = %s, allowed_at = now()", [count])
+
     def add_account(self, user: str) -> None:
         """Inserts an account with a password, an open code and an event."""
+        self.add_password(user, "a-hash")
         for statement in (
-            "INSERT INTO accounts (user_id, name, password_hash) VALUES (%(user)s, %(user)s, 'a-hash')",
             "INSERT INTO one_time_codes (user_id, hash, kind, details, expires_at)"
             " VALUES (%(user)s, sha256(%(user)s::text::bytea), 'link', '{}', now() + interval '1 hour')",
             "INSERT INTO account_events (user_id, kind, details) VALUES (%(user)s, 'account_made', '{}')",

@@ -1,22 +1,39 @@
-"""The page's session: a cookie for the user of a bearer token, and the places where the user is signed in."""
+"""The page's session: a cookie for the user of a bearer token or a password, and where the user is signed in."""
 
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from backend.accounts.accounts import fold_name
 from backend.accounts.browsers import describe_browser
+from backend.accounts.password_sign_in import Client
+from backend.accounts.passwords import MAX_LENGTH
 from backend.accounts.sessions import MAX_SECONDS, Kind, Session
-from backend.api.dependencies import AppServices, LimitedUser, PollingUser, Services, UserRoute, forbid_caching
+from backend.api.dependencies import (
+    AppServices,
+    LimitedUser,
+    PollingUser,
+    PublicRoute,
+    Services,
+    UserRoute,
+    forbid_caching,
+)
 from backend.api.identity import Identity, cookie_name
 from backend.api.openapi import errors
+from backend.api.request_body import RequestBody
 from backend.errors import InvalidRequest, NotFound
 from backend.users.limits import check_rate
+from common.server.address_turns import end_address_turn, get_network
 
-router = APIRouter()
+router = APIRouter(route_class=PublicRoute)
 user_router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
+
+SESSION_SECONDS = 30 * 86_400
+"""How long a session with a password lasts after its last renewal."""
+_RENEWED_EACH = timedelta(days=1)
 
 SessionId = Annotated[
     str, Path(max_length=100, pattern="^[A-Za-z0-9_-]+$", description="The `id` of a session in the list.")
@@ -29,6 +46,15 @@ class SignedIn(BaseModel):
     """None without sign-in."""
     session_id: str | None = None
     """Another one after each sign-in. The page sends by itself only what was stored in the same session."""
+
+
+Name = Annotated[str, Field(max_length=200)]
+Password = Annotated[str, Field(max_length=MAX_LENGTH)]
+
+
+class Credentials(RequestBody):
+    name: Name
+    password: Password
 
 
 class SessionShown(BaseModel):
@@ -48,29 +74,75 @@ class SessionList(BaseModel):
 
 
 @user_router.get("/session")
-async def get_session(user: PollingUser) -> SignedIn:
-    """Returns who is signed in."""
-    return SignedIn(user_id=user.user_id, expires=user.sign_in.expires, session_id=user.sign_in.session_id)
+async def get_session(request: Request, user: PollingUser, services: AppServices, response: Response) -> SignedIn:
+    """Returns who is signed in. With `AUTH_MODE=password`, the session lasts 30 days from now, counted in days."""
+    identity: Identity = request.app.state.identity
+    expires, session_id = user.sign_in.expires, user.sign_in.session_id
+    if identity.mode == "password" and session_id is not None and expires is not None:
+        renewed = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=SESSION_SECONDS)
+        is_due = renewed - expires > _RENEWED_EACH
+        if is_due and await services.sessions.renew(user.user_id, session_id, expires=renewed):
+            expires = renewed
+            _set_cookie(request, response, user.user_id, expires=int(renewed.timestamp()), session_id=session_id)
+    return SignedIn(user_id=user.user_id, expires=expires, session_id=session_id)
 
 
-@router.post("/session", responses=errors(400, 401, 429))
-async def sign_in(request: Request, services: AppServices, response: Response) -> SignedIn:
-    """Sets the page's cookie for the user of a bearer token, until that token expires."""
+@router.post("/session", responses=errors(400, 401, 403, 429, 503))
+async def sign_in(
+    request: Request, services: AppServices, response: Response, credentials: Credentials | None = None
+) -> SignedIn:
+    """Sets the page's cookie: with `AUTH_MODE=jwt` for the user of a bearer token, until that token expires; with
+    `AUTH_MODE=password` for a name and a password.
+    """
     identity: Identity = request.app.state.identity
     if not identity.required:
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
+    if identity.mode == "password":
+        return await _sign_in_by_password(request, services, response, credentials)
     claims = await identity.read_token(request)
     user_id, expires = claims["sub"], min(int(claims["exp"]), int(time.time()) + MAX_SECONDS)
     check_rate(services.rate_limit, user_id)
     return await begin_session(request, response, user_id, expires=expires)
 
 
+async def _sign_in_by_password(
+    request: Request, services: Services, response: Response, credentials: Credentials | None
+) -> SignedIn:
+    if credentials is None or services.passwords is None:
+        raise InvalidRequest("The request needs name and password.")
+    client = await find_client(request, fold_name(credentials.name.strip()))
+    account = await services.passwords.sign_in(credentials.name, credentials.password, client)
+    return await begin_session(
+        request, response, account.user_id, expires=in_30_days(), password_hash=account.password_hash
+    )
+
+
+async def find_client(request: Request, user_id: str | None) -> Client:
+    """Returns who sends the request of somebody who is not known yet, and may be the user."""
+    identity: Identity = request.app.state.identity
+    session_id = await identity.find_session(request, user_id) if user_id else None
+    end_address_turn(request.scope)  # from now on it waits for a place among those whose hashes are computed
+    browser = describe_browser(request.headers.get("user-agent", ""))
+    return Client(get_network(request.client.host if request.client else ""), browser, session_id)
+
+
+def in_30_days() -> int:
+    return int(time.time()) + SESSION_SECONDS
+
+
 async def begin_session(
-    request: Request, response: Response, user_id: str, *, expires: int, kind: Kind = "session"
+    request: Request,
+    response: Response,
+    user_id: str,
+    *,
+    expires: int,
+    kind: Kind = "session",
+    password_hash: str | None = None,
 ) -> SignedIn:
     """Sets the page's cookie for a user until `expires` (Unix time), in place of one of the same user.
 
-    Raises `LimitReached` for a user who begins too many.
+    Raises `LimitReached` for a user who begins too many, and `AccountDisabled`, also if the account's password is not
+    that of `password_hash` any more.
     """
     identity: Identity = request.app.state.identity
     services: Services = request.app.state.services
@@ -78,9 +150,18 @@ async def begin_session(
     replaced = await identity.find_session(request, user_id)
     until = datetime.fromtimestamp(expires, UTC)
     name = describe_browser(request.headers.get("user-agent", ""))
-    session_id = await services.sessions.begin(user_id, kind=kind, name=name, expires=until)
+    address = request.client.host if request.client else None
+    session_id = await services.sessions.begin(
+        user_id, kind=kind, name=name, expires=until, address=address, password_hash=password_hash
+    )
     if replaced is not None:
         await services.sessions.end(user_id, replaced)
+    _set_cookie(request, response, user_id, expires=expires, session_id=session_id)
+    return SignedIn(user_id=user_id, expires=until, session_id=session_id)
+
+
+def _set_cookie(request: Request, response: Response, user_id: str, *, expires: int, session_id: str) -> None:
+    identity: Identity = request.app.state.identity
     response.set_cookie(
         cookie_name(request),
         identity.create_cookie(user_id, expires=expires, session_id=session_id),
@@ -89,7 +170,6 @@ async def begin_session(
         secure=request.url.scheme == "https",
         samesite="strict",
     )
-    return SignedIn(user_id=user_id, expires=until, session_id=session_id)
 
 
 @router.delete("/session", status_code=204, responses=errors(401, 403))
