@@ -28,6 +28,7 @@ const ASK_AGAIN = 2000; // ms
 const loadCalendar = openedModule(() => import("./calendar.js"));
 const loadDevices = openedModule(() => import("./devices.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
+const loadPassword = openedModule(() => import("./password-dialog.js"));
 const loadShortcutSheet = openedModule(() => import("./shortcut-sheet.js"));
 const loadSignOut = openedModule(() => Promise.all([import("./sign-in.js"), import("./sign-out.js")]));
 
@@ -58,6 +59,7 @@ const foot = new Foot(config, theme, {
     if (unsaved) module?.showMemory({ say, unauthorized: () => void askToSignIn(), unsaved });
   },
   devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
+  password: async () => (await loadPassword())?.showPassword({ say, unauthorized: () => void askToSignIn() }),
   keys: () => void showKeys(),
   keysChanged: () => keysChanged(),
   signOut: () => void leave(),
@@ -266,11 +268,11 @@ async function askToSignIn() {
   sideBar.close();
   reminders?.end();
   assistant.remove();
-  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory, calendar and devices
+  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory, calendar, devices and password
   await unsaved?.close(); // after the list and the chat, which have stored what was typed
   unsaved = null;
   const { showSignIn } = await loadModule(() => import("./sign-in.js"));
-  showSignIn(byId("tasks"), begin);
+  showSignIn(byId("tasks"), begin, config.auth);
 }
 
 async function leave() {

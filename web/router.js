@@ -16,6 +16,10 @@ export const opens = parameters.get("open");
 export const shared = [...new Set(["title", "text", "url"].map((name) => parameters.get(name)?.replace(/\s+/g, " ").trim()))].filter(Boolean).join(" ");
 if (shared || opens) history.replaceState(null, "", document.baseURI); // a reload does it not again
 
+/** The fragment of the address, which may have a one-time code: it does not stay in the address and in the history. */
+export const fragment = new URLSearchParams(location.hash.slice(1));
+if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
+
 /**
  * Where the user is: in the list, in a task, in a conversation. The address names what was `opened` last; `above` says that
  * the entry before is the list without the task, `searched` that the entry before the search is the list without it. `pane` is

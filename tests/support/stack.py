@@ -48,6 +48,7 @@ STACKS: dict[str, StackSettings] = {
             "HISTORY_TOKENS": "1000",
         }
     ),
+    "passwords": StackSettings(environment={"AUTH_MODE": "password"}),
     "text_calls": StackSettings(environment={"LLM_TOOL_CALLS": "text"}),
     "small_window": StackSettings(
         environment={

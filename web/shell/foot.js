@@ -32,7 +32,7 @@ export class Foot {
   #theme;
   #actions;
 
-  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, devices: () => void, keys: () => void, keysChanged: () => void, signOut: () => void, loadUsage: () => Promise<Usage | undefined>}} actions */
+  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, devices: () => void, password: () => void, keys: () => void, keysChanged: () => void, signOut: () => void, loadUsage: () => Promise<Usage | undefined>}} actions */
   constructor(config, theme, actions) {
     this.#config = config;
     this.#theme = theme;
@@ -97,7 +97,7 @@ export class Foot {
   }
 
   #menu() {
-    const { remind, calendar, memory, devices, keys, signOut } = this.#actions;
+    const { remind, calendar, memory, devices, password, keys, signOut } = this.#actions;
     const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
@@ -115,7 +115,11 @@ export class Foot {
         ${this.#user !== null ? menuButton("notes", TEXTS.memory.title, memory) : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, keys, "keys"), this.#singleKeys()] : nothing}
         ${this.#user !== null && this.#config.auth !== "none"
-          ? [menuButton("devices", TEXTS.devices.menu, devices), menuButton("leave", TEXTS.signOut, signOut)]
+          ? [
+              menuButton("devices", TEXTS.devices.menu, devices),
+              this.#config.auth === "password" ? menuButton("lock", TEXTS.passwords.menu, password) : nothing,
+              menuButton("leave", TEXTS.signOut, signOut),
+            ]
           : nothing}
         ${isSecureContext ? nothing : html`<p class="tokens">${TEXTS.insecure}</p>`} ${this.#tokens()}
       </div>
