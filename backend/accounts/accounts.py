@@ -33,7 +33,9 @@ _END_OTHER_SESSIONS = """
 UPDATE sessions SET ended_at = clock_timestamp()
 WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL
     AND EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND password_hash = %(hash)s)"""
-_REHASH = "UPDATE accounts SET password_hash = %(hash)s WHERE user_id = %(user)s AND password_hash = %(old_hash)s"
+_REHASH = """
+UPDATE accounts SET password_hash = %(hash)s WHERE user_id = %(user)s AND password_hash = %(old_hash)s
+RETURNING user_id"""
 _DISABLE = """
 UPDATE accounts SET disabled_at = now() WHERE user_id = %(user)s AND disabled_at IS NULL RETURNING user_id"""
 _END_SESSIONS = """
@@ -121,9 +123,9 @@ async def set_password(
     return await changed.fetchone() is not None
 
 
-async def replace_hash(database: Database, user_id: str, password_hash: str, *, old_hash: str) -> None:
-    """Stores another hash of the same password."""
-    await database.execute(user_id, _REHASH, hash=password_hash, old_hash=old_hash)
+async def replace_hash(database: Database, user_id: str, password_hash: str, *, old_hash: str) -> bool:
+    """Stores another hash of the same password; returns False if the password was changed meanwhile."""
+    return await database.fetch_one(user_id, _REHASH, hash=password_hash, old_hash=old_hash) is not None
 
 
 async def disable_account(database: Database, user_id: str) -> bool:

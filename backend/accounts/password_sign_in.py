@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import psycopg
@@ -78,7 +78,8 @@ class PasswordSignIn:
                 raise AccountDisabled
             if needs_rehash(stored):
                 new = await worker.hash(password)
-                await replace_hash(self._database, account.user_id, new, old_hash=stored)
+                if await replace_hash(self._database, account.user_id, new, old_hash=stored):
+                    account = replace(account, password_hash=new)
         return account
 
     async def change_password(self, user_id: str, old: str, new: str, *, session_id: str | None) -> None:

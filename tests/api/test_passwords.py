@@ -15,16 +15,17 @@ from argon2 import PasswordHasher
 
 from backend.accounts import passwords
 from backend.api.accounts import sessions as session_routes
+from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
+from tests.support.accounts import PASSWORD, hash_password
 from tests.support.backends import LocalBackend, local_backend
 from tests.support.commands import todo_at
+from tests.support.script import pausing_answer
 from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.waiting import until
 
-PASSWORD = "correct horse battery"
 WRONG = "The name or the password is wrong."
-_HASH = PasswordHasher(time_cost=3, memory_cost=65_536, parallelism=1).hash(PASSWORD)
 _numbers = itertools.count(1)
 
 
@@ -67,7 +68,7 @@ async def open_browser(backend: LocalBackend) -> AsyncIterator[Any]:
 def name(stored: Stored) -> str:
     """The name of an account."""
     name = f"anna-{os.getpid()}-{next(_numbers)}"
-    stored.add_password(name, _HASH)
+    stored.add_password(name, hash_password(PASSWORD))
     return name
 
 
@@ -127,7 +128,7 @@ async def test_who_gets_in(open_browser: Any, name: str, stored: Stored) -> None
 async def test_combining_marks_are_one_letter(open_browser: Any, stored: Stored) -> None:
     name = f"zoë{os.getpid()}"
     password = "pâté de foie"
-    stored.add_password(name, PasswordHasher(time_cost=3, memory_cost=65_536, parallelism=1).hash(password))
+    stored.add_password(name, hash_password(password))
     decomposed = [
         text.replace("ë", "e\u0308").replace("â", "a\u0302").replace("é", "e\u0301") for text in (name, password)
     ]
@@ -255,21 +256,26 @@ async def test_change_of_the_password(open_browser: Any, name: str, stored: Stor
     stored.set_failures(9)
     sentence(await browser.change("wrong password", PASSWORD), 403)
     sentence(await browser.change(new, PASSWORD), 429)
-        '"hash"', ""
-    )
 
 
-async def test_disabled_account(stack: Stack, open_browser: Any, name: str, stored: Stored) -> None:
+async def test_disabled_account(
+    stack: Stack, backend: LocalBackend, open_browser: Any, name: str, model: ScriptedModel
+) -> None:
     browser = open_browser()
     await browser.sign_in(name)
-    async with browser.http.stream("GET", "/tasks/changes") as stream:
-        assert stream.status_code == 200
-        disabled = await todo_at(stack, "user", "disable", name)
-        assert disabled.returncode == 0, disabled.stderr
-        began = time.monotonic()
-        async for _ in stream.aiter_bytes():
-            pass
+    await model.script(pausing_answer("Hello ", "there."))
+    body = {"user_message": "hello"}
+    async with browser.http.stream("POST", "/chats/a/interactions", json=body) as stream:
+        received = ""
+        async for piece in stream.aiter_text():
+            received += piece
+            if "Hello" in piece:
+                disabled = await todo_at(stack, "user", "disable", name)
+                assert disabled.returncode == 0, disabled.stderr
+                began = time.monotonic()
         assert time.monotonic() - began < 1.5
+    assert "there." not in received
+    await model.release()
     assert await browser.status() == 401
     assert (await browser.http.get("/session")).status_code == 401, "it is not renewed"
     assert sentence(await browser.sign_in(name, "wrong password"), 401) == WRONG
@@ -277,6 +283,8 @@ async def test_disabled_account(stack: Stack, open_browser: Any, name: str, stor
     assert (await todo_at(stack, "user", "enable", name)).returncode == 0
     assert await browser.status() == 401, "the cookies of before open nothing"
     assert (await browser.sign_in(name)).status_code == 200
+    with Stored(stack.database_url) as stored:
+        await until(lambda: "running" not in stored.run_statuses(name))
 
 
 async def test_session_is_renewed_once_a_day(
@@ -382,3 +390,21 @@ async def test_other_modes_have_no_passwords(stack: Stack) -> None:
                 sentence(await browser.http.post("/setup", json=body), 400)
                 changed = await browser.change(PASSWORD, PASSWORD)
                 assert changed.status_code == 401
+
+
+async def test_published_page_is_reached_at_any_address(stack: Stack, name: str) -> None:
+    """Of the machine, which a container does not know; a name is one that DNS rebinding could have."""
+    variables = {"AUTH_MODE": "password", "PUBLISH": "0.0.0.0", "ALLOWED_HOSTS": "nas.local"}
+    async with local_backend(stack.services, **variables) as backend:
+        browser = Browser(backend.url)
+        async with browser.http:
+            for host, status in (
+                *[(host, 200) for host in ("192.168.1.20:8000", "[fd00::20]:8000", "nas.local:8000", "localhost")],
+                *[(host, 421) for host in ("evil.example", "192.168.1.20.evil.example", "1.2.3", "[fd00::20", "")],
+            ):
+                response = await browser.sign_in(name, Host=host, Origin=f"http://{host}")
+                assert response.status_code == status, (host, response.text)
+    async with local_backend(stack.services, AUTH_MODE="password") as backend:
+        browser = Browser(backend.url)
+        async with browser.http:
+            assert (await browser.sign_in(name, Host="192.168.1.20")).status_code == 421

@@ -40,6 +40,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/interactions/{interaction_id}/messages"): {"text": "hello", "mode": "steer"},
     ("POST", "/chats/{chat_id}/branch"): {"interaction_id": None},
     ("POST", "/chats/{chat_id}/commit"): {"message": "hello"},
+    ("POST", "/setup"): {"code": "x" * 32, "name": "anna", "password": "correct horse"},
+    ("PUT", "/session/password"): {"old": "correct horse", "new": "battery staple"},
     ("PATCH", "/chats/{chat_id}"): {"title": "hello"},
     ("PATCH", "/tasks/{task_id}"): {"title": "hello"},
 }
