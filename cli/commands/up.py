@@ -3,6 +3,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -129,6 +130,8 @@ def _start_postgres(cluster: postgres.Cluster, supervisor: "Supervisor", stack: 
 async def _run_services(
     plan: "Composition", ports: Ports, settings: Mapping[str, str], supervisor: "Supervisor"
 ) -> NoReturn:
+    import asyncio
+
     if plan.has_workspace:
         data_dir.workspaces(plan.directory)
     migrates = not (plan.needs_postgres and postgres.is_migrated(plan.directory))
@@ -137,8 +140,9 @@ async def _run_services(
     answers = await supervisor.wait_until_ready()
     if "Workspace" in answers:
         _warn_of_missing_commands(answers["Workspace"])
+    setup = await asyncio.to_thread(_make_setup_address, settings)
     with contextlib.suppress(terminal.OutputLost):  # the services continue although nobody reads it
-        _print_addresses(ports, _describe_model(answers["Backend"], plan.ollama), plan.directory)
+        _print_addresses(ports, _describe_model(answers["Backend"], plan.ollama), plan.directory, setup)
     await supervisor.watch()
 
 
@@ -157,7 +161,19 @@ def _warn_of_missing_commands(readiness: str) -> None:
         )
 
 
-def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> None:
+def _make_setup_address(settings: Mapping[str, str]) -> str:
+    """Returns where the first account can be made, for an hour; nothing where there are accounts, or no sign-in.
+
+    It is made here and not by the backend, which has logs, and may have several processes.
+    """
+    if settings["AUTH_MODE"] != "password":
+        return ""
+    command = [sys.executable, "-m", "backend", "user", "setup", "--if-first"]
+    done = subprocess.run(command, cwd=CHECKOUT, env=settings, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _print_addresses(ports: Ports, model: Iterable[str], directory: Path, setup: str) -> None:
     terminal.say()
     terminal.heading("The to-do assistant is running. Ctrl-C stops all of it.")
     for number, line in enumerate(model):
@@ -166,6 +182,8 @@ def _print_addresses(ports: Ports, model: Iterable[str], directory: Path) -> Non
     terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")
     terminal.say(f"  page      {_get_page_url(ports.page)}")
+    if setup:
+        terminal.say(f"  account   open {setup} within an hour to make the first account")
     terminal.say("  try       open the page and write: call the bank tomorrow at 9 and buy milk")
 
 
