@@ -114,7 +114,13 @@ def create_app(
         app.include_router(router)
     app.state.page = PageRenderer(settings, endpoint)
     app.router.routes.extend(PageRoutes(app.state.page).list_routes())
-    app.add_middleware(Edge, hosts=settings.allowed_hosts, origins=settings.allowed_origins, cors=_CORS)
+    app.add_middleware(
+        Edge,
+        hosts=settings.allowed_hosts,
+        origins=settings.allowed_origins,
+        cors=_CORS,
+        any_address=settings.is_published,
+    )
     traced = [settings.path + path for path in ("/chatkit", "/chats", "/chat")]
     app.add_middleware(TelemetryMiddleware, traced=traced)
     app.add_middleware(PathPrefix, path=settings.path)

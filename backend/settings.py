@@ -9,7 +9,17 @@ from pydantic_settings import BaseSettings
 
 from common import ISSUER
 from common.environment import CONFIG, CommaSeparated, require
-from common.settings import WRONG_ISSUER, HttpUrl, Secret, ServiceSettings, SignInSettings, is_http, limit_per_user
+from common.settings import (
+    WRONG_ISSUER,
+    HttpUrl,
+    Secret,
+    ServiceSettings,
+    SignInSettings,
+    is_address,
+    is_http,
+    is_loopback,
+    limit_per_user,
+)
 
 ProviderName = Literal[
     "cerebras",
@@ -65,6 +75,15 @@ class AddressSettings(SignInSettings):
     at which the page was opened; for ./todo calendar, http://localhost and the port. Below a path of a host, such as
     https://host.example/todo, the proxy may leave the path in requests or remove it.
     """
+
+    publish: Annotated[str, require(is_address, "must be an address of this machine, such as 0.0.0.0")] | None = None
+    """For Docker: PUBLISH=0.0.0.0 lets other machines in your network reach the page, at any address of this machine.
+    It needs an AUTH_MODE with sign-in. Default: 127.0.0.1, for this machine only.
+    """
+
+    @property
+    def is_published(self) -> bool:
+        return self.publish is not None and not is_loopback(self.publish)
 
     @property
     def address(self) -> str:
@@ -278,6 +297,11 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
 
     def find_problem(self) -> str | None:
         """Returns a sentence about settings that do not fit together; None if they do."""
+        if self.is_published and not self.signs_in:
+            return (
+                "With AUTH_MODE=none there is no sign-in, so other machines must not reach the page at PUBLISH="
+                f"{self.publish}: set AUTH_MODE=password, or remove PUBLISH."
+            )
         if self.owner_secret is not None and self.signs_in:
             return "OWNER_SECRET is allowed only with AUTH_MODE=none."
         if self.has_workspace and self.workspace_token_secret is None:

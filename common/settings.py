@@ -264,6 +264,13 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         """Returns why the tokens of users cannot be checked, as a sentence."""
 
 
+def is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
+
+
 def is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, ClassVar
 
 from starlette.datastructures import Headers
@@ -68,7 +69,8 @@ class Edge:
     """Rejects foreign hosts (DNS rebinding), foreign origins and bodies that are no JSON, before anything else runs.
 
     `cors` are further options of Starlette's middleware for pages of `origins`. With `loopback_origins`, pages of other
-    ports of this machine may send requests to it, as developers' tools do.
+    ports of this machine may send requests to it, as developers' tools do. With `any_address`, each Host that is an
+    address is known, as a container does not know those of its machine: DNS rebinding needs a name.
     """
 
     def __init__(
@@ -79,11 +81,12 @@ class Edge:
         origins: Iterable[str],
         cors: Mapping[str, Any] | None = None,
         loopback_origins: bool = False,
+        any_address: bool = False,
         render: Render = render_rejected,
     ) -> None:
         self._origins = tuple(origins)
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
-        self._loopback_origins = loopback_origins
+        self._loopback_origins, self._any_address = loopback_origins, any_address
         self._render = render
         self._app = _Cors(app, render, allow_origins=self._origins, **(cors or {})) if self._origins else app
 
@@ -99,7 +102,7 @@ class Edge:
 
     def _find_error(self, scope: Scope, headers: Headers) -> Rejected | None:
         host, origin = remove_port(headers.get("host", "").lower()), headers.get("origin")
-        if host not in self._hosts and host != _get_address(scope):
+        if host not in self._hosts and host != _get_address(scope) and not (self._any_address and _is_address(host)):
             log.warning("rejected Host %r: if it is your own, add it to ALLOWED_HOSTS", _shorten(host))
             return ForeignHost()
         if origin is not None and not self._is_known(origin, scope, headers):
@@ -145,6 +148,13 @@ def get_own_origin(scope: Scope, headers: Headers) -> str:
 def remove_port(host: str) -> str:
     found = _HOST.fullmatch(host)
     return found[1] if found else host
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(IPv6Address(host[1:-1]) if host.startswith("[") and host.endswith("]") else IPv4Address(host))
+    except ValueError:
+        return False
 
 
 def _get_address(scope: Scope) -> str | None:

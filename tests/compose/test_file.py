@@ -20,7 +20,7 @@ from tests.compose import compose_file, docker_file
 from tests.conftest import ROOT
 from tests.settings import read_example
 from tests.support.stack import SIGN_IN
-from tests.tokens import OTHER_SECRET
+from tests.tokens import MCP_TOKEN_SECRET, OTHER_SECRET
 from workspace.settings import Settings as WorkspaceSettings
 
 OURS = {"settings", "migrate", "offline-model", "mcp", "workspace", "backend"}
@@ -71,6 +71,27 @@ def test_api_key_selects_the_provider(dotenv: dict[str, str], answers: str, clea
     clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
     clean.setenv("WORKSPACE_TOKEN_SECRET", OTHER_SECRET)
     assert resolve(BackendSettings()).base_url == answers  # pyright: ignore[reportCallIssue]
+
+
+def test_page_is_published_with_sign_in_only(clean: pytest.MonkeyPatch) -> None:
+    def read(**dotenv: str) -> tuple[list[str], BackendSettings]:
+        backend = compose_file.services(dotenv)["backend"]
+        for variable, value in compose_file.environment(backend, dotenv).items():
+            clean.setenv(variable, value)
+        clean.setenv("DATABASE_URL", "postgresql://todo_service@postgres/todo")
+        clean.setenv("MCP_TOKEN_SECRET", MCP_TOKEN_SECRET)
+        clean.setenv("WORKSPACE_TOKEN_SECRET", OTHER_SECRET)
+        return backend["ports"], read_settings(BackendSettings)
+
+    ports, settings = read(PUBLISH="0.0.0.0", AUTH_MODE="password")
+    assert (ports, settings.is_published) == (["0.0.0.0:8000:8000"], True)
+    for published in ("0.0.0.0", "192.168.1.20", "::"):
+        with pytest.raises(SettingsInvalid, match="With AUTH_MODE=none there is no sign-in"):
+            read(PUBLISH=published, AUTH_MODE="none")
+    with pytest.raises(SettingsInvalid, match="PUBLISH must be an address"):
+        read(PUBLISH="wlan0", AUTH_MODE="password")
+    ports, settings = read(PUBLISH="127.0.0.1", AUTH_MODE="none")
+    assert (ports, settings.is_published) == (["127.0.0.1:8000:8000"], False)
 
 
 def test_addresses_and_published_ports() -> None:
