@@ -30,6 +30,7 @@ WITHOUT_COMMAND = {
     *(("get", path) for path in ("/health", "/ready", "/metrics", "/calendar/{name}")),
     *((method, "/calendar") for method in ("get", "post", "delete")),
     *((method, "/session") for method in ("get", "post", "delete")),
+    *(("post", "/setup"), ("put", "/session/password")),
     *((method, "/sessions") for method in ("get", "delete")),
     ("delete", "/sessions/{session_id}"),
     *((method, "/chats/{chat_id}/files/{path}") for method in ("get", "put", "delete")),

@@ -292,7 +292,8 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("POST", "/conversations"): {"": send("POST", "/conversations", {"title": CHINESE[:1000]})},
     ("POST", "/memory"): {"": send("POST", "/memory", {"text": CHINESE[:4_000]})},
-    ("POST", "/session"): {"": send("POST", "/session")},
+    ("POST", "/session"): {"": send("POST", "/session"), **each_body("POST", "/session")},
+    ("POST", "/setup"): each_body("POST", "/setup"),
     ("POST", "/tasks"): {
         "fields": send("POST", "/tasks", {"title": TITLE, "description": DESCRIPTION, "labels": LABELS}),
         "text": send("POST", "/tasks", {"text": "#a" * 250}),
@@ -304,6 +305,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
             f"/chats/{clients.ids['files']}/files/large.txt", content=b"x" * 9_000_000
         )
     },
+    ("PUT", "/session/password"): each_body("PUT", "/session/password"),
     ("PUT", "/memory"): {
         "64 KiB": lambda clients: clients.backend.put(
             "/memory", json={"text": CHINESE[:28_000]}, headers={"if-match": "*"}
