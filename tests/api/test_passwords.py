@@ -266,7 +266,7 @@ async def test_disabled_account(
     await model.script(pausing_answer("Hello ", "there."))
     body = {"user_message": "hello"}
     async with browser.http.stream("POST", "/chats/a/interactions", json=body) as stream:
-        received = ""
+        received, began = "", time.monotonic()
         async for piece in stream.aiter_text():
             received += piece
             if "Hello" in piece:
