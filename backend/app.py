@@ -6,18 +6,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from agents import Agent, ModelSettings
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
+from backend.accounts.tokens import PersonalTokens
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, openapi, usage
 from backend.api.accounts import passwords as password_routes
 from backend.api.accounts import sessions as session_routes
+from backend.api.accounts import tokens as token_routes
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
-from backend.api.dependencies import Services
+from backend.api.dependencies import Services, require_scope
 from backend.api.errors import add_error_handlers
 from backend.api.frontends import routes as frontends
 from backend.api.head import HeadRequests
@@ -70,8 +72,9 @@ from common.telemetry.middleware import TelemetryMiddleware
 _ROUTERS = (
     openapi.router,  # before the run API, which would take the older path of the document for a chat's
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
-    *(calendar.router, calendar.public_router, usage.router, health.router),
+    *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
+    token_routes.router,
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _CORS = {
@@ -103,7 +106,14 @@ def create_app(
         async with watchdog(), _open_services(settings, endpoint, servers) as app.state.services:
             yield
 
-    app = FastAPI(title="todo-assistant", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(
+        title="todo-assistant",
+        lifespan=lifespan,
+        dependencies=[Depends(require_scope)],
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
     app.state.keep_alive_seconds = keep_alive_seconds
     app.state.identity = Identity(settings)
     app.state.openapi = None
@@ -177,6 +187,7 @@ async def _open_services(
             database=database,
             sessions=sessions,
             passwords=_create_passwords(settings, database),
+            personal_tokens=_create_personal_tokens(settings, database),
             model=model,
             tools=tools,
             folder_files=folder_files,
@@ -283,6 +294,14 @@ async def _open_workspace(
     stack.push_async_callback(workspace.cleanup)
     await workspace.connect()
     return workspace
+
+
+def _create_personal_tokens(settings: BackendSettings, database: Database) -> PersonalTokens | None:
+    if not settings.signs_in:
+        return None
+    assert settings.mcp_token_secret
+    secret = settings.mcp_token_secret.get_secret_value()
+    return PersonalTokens(database, secret=secret, mcp_url=settings.mcp_url)
 
 
 def _create_limits(settings: BackendSettings) -> UserLimits:

@@ -45,7 +45,13 @@ class BenchServices:
 
     def create_token(self, user: str) -> str:
         expires = int(time.time()) + 3600
-        return make_token(_SECRET, user, audience=f"http://{HOST}:{self.mcp.port}/mcp", expires=expires)
+        claims = {
+            "audience": f"http://{HOST}:{self.mcp.port}/mcp",
+            "expires": expires,
+            "jti": "bench",
+            "scope": "tasks",
+        }
+        return make_token(_SECRET, user, **claims)
 
 
 @contextmanager

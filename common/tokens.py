@@ -6,11 +6,12 @@ The issuer that a token names determines the key, and the key determines the alg
 import asyncio
 import hashlib
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import jwt
 from jwt.utils import base64url_encode
@@ -22,6 +23,8 @@ from common.tls import get_tls_context
 
 log = logging.getLogger(__name__)
 
+API = "todo-assistant/api"
+"""The audience of tokens of ours that the backend accepts from programs."""
 BACKEND = "todo-assistant/backend"
 DIRECTORY = "directory"  # a claim
 ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider
@@ -39,6 +42,7 @@ _RETRY_SECONDS = 30  # between two requests while a known key can be used althou
 _TIMEOUT_SECONDS = 5
 _MAX_ENTRIES = 100
 _MAX_LOGGED = 5  # unusable keys in a log line
+_SESSION_ID = re.compile("[A-Za-z0-9_-]{1,100}")
 _MAX_VALUE_LENGTH = 2_000  # characters of base64; a modulus of 8,192 bits has 1,366
 _RSA_BITS = range(2048, 8192 + 1)
 
@@ -150,6 +154,19 @@ def _read_key(entry: Any) -> jwt.PyJWK | None:
 
 
 Keys = SharedSecret | KeySet
+Reason = Literal["expired", "ended", "audience"]
+_REASONS: Mapping[Reason, str] = {
+    "expired": "This token has expired. Make a new one on the page.",
+    "ended": "This token was ended. Make a new one on the page.",
+    "audience": "This token is not for this service. Use one that was made for it.",
+}
+
+
+class OwnTokenRejected(jwt.InvalidTokenError):
+    """Why a token with our own signature is not accepted, as a sentence; of others nothing is told."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(_REASONS[reason])
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +188,17 @@ class AccessTokenVerifier:
     A valid token is checked once, as long as its key stays the same.
     """
 
-    def __init__(self, issuers: Mapping[str, Keys], *, audience: str) -> None:
+    def __init__(self, issuers: Mapping[str, Keys], *, audience: str | Mapping[str, str]) -> None:
+        """`audience` is a mapping where that of each issuer is another one."""
         self._issuers = issuers
-        self._audience = audience
+        self._audiences = dict.fromkeys(issuers, audience) if isinstance(audience, str) else audience
         self._checked = OrderedDict[bytes, _CheckedToken]()  # by hashes of the tokens
 
     async def verify(self, token: str) -> dict[str, Any]:
-        """Returns the claims of a valid token, `sub` and `exp` among them; raises `jwt.PyJWTError`."""
+        """Returns the claims of a valid token, `sub` and `exp` among them; raises `jwt.PyJWTError`.
+
+        Of a token with our own signature the error is `OwnTokenRejected`, if that is all that is wrong with it.
+        """
         try:
             digest = hashlib.sha256(token.encode()).digest()
             checked = self._checked.get(digest)
@@ -201,16 +222,21 @@ class AccessTokenVerifier:
         key = await keys.find(unverified["header"])
         if key is None:
             raise jwt.InvalidKeyError("No key of the issuer matches")
-        # The key determines the algorithm, never the header of the token.
-        claims = jwt.decode(
-            token,
-            key,
-            algorithms=[key.algorithm_name],
-            issuer=issuer,
-            audience=self._audience,
-            leeway=LEEWAY_SECONDS,
-            options={"require": _REQUIRED, "enforce_minimum_key_length": True},
-        )
+        try:
+            # The key determines the algorithm, never the header of the token.
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=[key.algorithm_name],
+                issuer=issuer,
+                audience=self._audiences[issuer],
+                leeway=LEEWAY_SECONDS,
+                options={"require": _REQUIRED, "enforce_minimum_key_length": True},
+            )
+        except (jwt.ExpiredSignatureError, jwt.InvalidAudienceError) as error:  # raised for valid signatures only
+            if issuer != ISSUER:
+                raise
+            raise OwnTokenRejected("expired" if isinstance(error, jwt.ExpiredSignatureError) else "audience") from None
         if not is_user_id(claims["sub"]):
             raise jwt.InvalidTokenError("The sub claim is not a valid user id")
         for name in _TIMES:
@@ -229,7 +255,7 @@ def is_user_id(subject: str) -> bool:
     return len(subject) <= _MAX_SUBJECT_LENGTH and is_storable(subject) and is_visible
 
 
-def make_token(secret: str, subject: str, *, audience: str, expires: int, **claims: Any) -> str:
+def make_token(secret: str, subject: str, *, audience: str | list[str], expires: int, **claims: Any) -> str:
     """Creates a token (HS256) for one of our services; `expires` is Unix time."""
     standard_claims = {"iss": ISSUER, "sub": subject, "aud": audience, "iat": int(time.time()), "exp": expires}
     return jwt.encode(claims | standard_claims, secret, algorithm="HS256")
@@ -245,5 +271,13 @@ def make_call_token(secret: str, subject: str, *, audience: str, expires: int, d
 
 
 def is_from_backend(claims: Mapping[str, Any]) -> bool:
-    """Whether a valid token was created by the backend for one call, and not for a user by `./todo token`."""
+    """Whether a valid token was created by the backend for one call, and not for a program of a user."""
     return claims.get("iss") == ISSUER and claims.get("act") == {"sub": BACKEND}
+
+
+def read_session_id(claims: Mapping[str, Any]) -> str:
+    """Returns the session of a valid token of ours. Raises `OwnTokenRejected` if it has none, as those before 0.3."""
+    session_id = claims.get("jti")
+    if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
+        raise OwnTokenRejected("ended")
+    return session_id

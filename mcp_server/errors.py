@@ -41,6 +41,10 @@ class TokenUnchecked(CallError):
     and MCP_TOKEN_SECRET as the backend, and restart it."""
 
 
+class ScopeMissing(CallError):
+    """{sentence}"""
+
+
 class NothingToUpdate(CallError):
     """Nothing to change was given. Give update_task a new value, such as a title, a due date or a status."""
 

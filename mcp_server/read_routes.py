@@ -33,7 +33,6 @@ from mcp_server.tasks.results import Result, render_structured
 
 BATCH, BATCHES, CHANGES, COUNTS = "/batch", "/batches", "/changes", "/counts"
 DONE, LIST, TASKS = "/done", "/list", "/tasks"
-PATHS = (BATCH, BATCHES, CHANGES, COUNTS, DONE, LIST, TASKS)
 _DEFAULT_DAYS = 28
 _AFTER = "after must be the whole number `last` of an earlier answer, or left out."
 _BATCH = f"id must be the id of a batch, text of 1 to {MAX_BATCH_CHARS} characters on one line."
@@ -85,9 +84,9 @@ class ReadRoutes:
             except InvalidQuery as error:
                 return _reject(400, str(error))
             except CallError as error:  # also `TooManyAtOnce`
-                return _reject_call(error)
+                return reject_call(error)
             except (DatabaseUnavailable, DatabaseError) as error:
-                return _reject_call(explain_error(error, is_committing=False))
+                return reject_call(explain_error(error, is_committing=False))
 
         return handle
 
@@ -176,7 +175,8 @@ def _reject(status: int, sentence: str, **headers: str) -> JSONResponse:
     return JSONResponse({"error": sentence}, status_code=status, headers=headers)
 
 
-def _reject_call(error: CallError) -> JSONResponse:
+def reject_call(error: CallError) -> JSONResponse:
+    """Renders an error of a tool call as the response of a route."""
     if error.kind == "limit":
         return _reject(429, str(error), **_SOON)
     return _reject(503 if error.kind == "unavailable" else 400, str(error))

@@ -11,12 +11,13 @@ from starlette.types import ASGIApp
 
 from common.clock import Clock
 from common.database import Database, run_sweeps, schema
+from common.database.ended_sessions import EndedSessions
 from common.server.address_turns import AT_ONCE
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
 from common.tool_server.app import Lifespan, create_tool_app
 from common.tool_server.simultaneous_calls import SimultaneousCalls
-from mcp_server.authentication import create_auth_provider, create_token_middleware
+from mcp_server.authentication import CheckScope, create_auth_provider, create_token_middleware, create_verifier
 from mcp_server.caller import SingleUser
 from mcp_server.errors import explain_error
 from mcp_server.read_routes import ReadRoutes
@@ -47,6 +48,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
     per_minute = settings.limit_tool_calls_per_minute
     at_once = SimultaneousCalls(settings.limit_requests_at_once)
     signs_in = settings.signs_in
+    verifier, ended = create_verifier(settings), EndedSessions(database)
     return create_tool_app(
         "todo",
         settings,
@@ -54,10 +56,10 @@ def create_app(settings: McpSettings) -> ASGIApp:
         tools=create_tools(with_user_id=signs_in),
         rules=RULES,
         explain=partial(explain_error, is_committing=False),
-        call_middleware=() if signs_in else (SingleUser(),),
-        lifespan=_create_lifespan(settings, database, clock),
-        auth=create_auth_provider(settings),
-        token_middleware=create_token_middleware(settings),
+        call_middleware=(CheckScope(),) if signs_in else (SingleUser(),),
+        lifespan=_create_lifespan(settings, database, ended, clock),
+        auth=create_auth_provider(settings, verifier),
+        token_middleware=create_token_middleware(settings, verifier, ended),
         per_minute=per_minute,
         at_once=at_once,
         open_responses=settings.limit_open_responses,
@@ -69,7 +71,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
     )
 
 
-def _create_lifespan(settings: McpSettings, database: Database, clock: Clock) -> Lifespan:
+def _create_lifespan(settings: McpSettings, database: Database, ended: EndedSessions, clock: Clock) -> Lifespan:
     quota = TaskQuota(tasks=settings.limit_tasks, changes_per_day=settings.limit_changes_per_day)
     zone = ZoneInfo(settings.time_zone)
 
@@ -80,6 +82,8 @@ def _create_lifespan(settings: McpSettings, database: Database, clock: Clock) ->
             traces.export_traces("mcp_server", settings.otel_exporter_otlp_endpoint),
             database,
         ):
+            if settings.signs_in:
+                await stack.enter_async_context(ended.watch())
             if days := settings.keep_changes_days:
                 await stack.enter_async_context(
                     run_sweeps(partial(delete_old_changes, database, days, clock), every_seconds=SWEEP_SECONDS)

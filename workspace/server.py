@@ -12,6 +12,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
+from common import scopes
 from common.environment import SettingsInvalid
 from common.telemetry import traces
 from common.tokens import ISSUER, AccessTokenVerifier, SharedSecret
@@ -41,6 +42,7 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
     store = Store(settings.workspace_dir, quota, settings.workspace_data_dir)
     workspace = Workspace(store, CommandRunner(quota, at_once=settings.limit_commands))
     secret = SharedSecret(settings.workspace_token_secret.get_secret_value())
+    verifier = BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url))
 
     @asynccontextmanager
     async def lifespan(_: FastMCP) -> AsyncIterator[dict[str, Any]]:
@@ -62,11 +64,15 @@ def create_app(settings: Settings, *, account: int | None = None) -> ASGIApp:
         rules=RULES,
         explain=explain_error,
         lifespan=lifespan,
-        auth=BearerTokenVerifier(AccessTokenVerifier({ISSUER: secret}, audience=settings.workspace_url)),
-        token_middleware=[Middleware(RequireToken, guards=lambda path: path not in _WITHOUT_TOKEN)],
+        auth=verifier,
+        token_middleware=[Middleware(RequireToken, find_scope=_find_scope, verifier=verifier)],
         add_routes=FilesApi(workspace, largest=settings.limit_file_bytes).add_to,
         ready=ready,
     )
+
+
+def _find_scope(path: str) -> scopes.Scope:
+    return scopes.PUBLIC if path in _WITHOUT_TOKEN else scopes.ALL
 
 
 async def _prepare(workspace: Workspace, settings: Settings, account: int | None) -> None:

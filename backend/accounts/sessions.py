@@ -15,15 +15,16 @@ import psycopg
 from backend.errors import BackendError
 from common.database import NO_USER, Database, DatabaseUnavailable
 from common.database.ended_sessions import EndedSessions
+from common.scopes import ALL
 
 Kind = Literal["session", "device", "token", "client"]
 """How somebody is signed in: by the page's cookie, after a sign-in or by a link, or by a token of a user or client."""
-ALL = "all"
-"""The scope of what may do everything."""
 MAX_SECONDS = 10 * 365 * 86_400
 """How long a session may last, whatever the token says from which it was made."""
 _ID_BYTES = 16
-_MAX_OPEN = 100  # of a user; a further one ends the one that was not used for longest
+SIGN_INS: tuple[Kind, ...] = ("session", "device")
+"""The kinds that the page lists as places where the user is signed in."""
+_MAX_OPEN = 100  # sign-ins of a user; a further one ends the one that was not used for longest
 _USE_SECONDS = 600.0
 _MAX_NOTED = 10_000
 # Expired ones are kept for an hour, because the clocks of services and database may differ.
@@ -49,16 +50,18 @@ RETURNING id"""
 _EXPIRES = "extract(epoch FROM expires_at)::double precision AS expires"
 _END = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
-WHERE user_id = %(user)s AND id = %(id)s AND ended_at IS NULL RETURNING id, {_EXPIRES}"""
+WHERE user_id = %(user)s AND id = %(id)s AND ended_at IS NULL
+    AND (%(kinds)s::text[] IS NULL OR kind = ANY (%(kinds)s)) RETURNING id, name, {_EXPIRES}"""
 _END_OTHERS = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
-WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL RETURNING id, {_EXPIRES}"""
+WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL
+    AND (%(kinds)s::text[] IS NULL OR kind = ANY (%(kinds)s)) RETURNING id, name, {_EXPIRES}"""
 _END_UNUSED = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
 WHERE user_id = %(user)s AND id IN (
-    SELECT id FROM sessions WHERE user_id = %(user)s AND ended_at IS NULL
+    SELECT id FROM sessions WHERE user_id = %(user)s AND kind = ANY (%(kinds)s) AND ended_at IS NULL
     ORDER BY last_used_at DESC, created_at DESC OFFSET %(most)s
-) RETURNING id, {_EXPIRES}"""
+) RETURNING id, name, {_EXPIRES}"""
 # A backup that was restored, or a failover, may have lost its row.
 _END_OF_COOKIE = """
 INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at, ended_at)
@@ -68,8 +71,9 @@ _USE = """
 UPDATE sessions SET last_used_at = now()
 WHERE user_id = %(user)s AND id = %(id)s AND last_used_at < now() - interval '10 minutes'"""
 _OPEN = """
-SELECT id, kind, name, created_at, last_used_at, expires_at FROM sessions
-WHERE user_id = %(user)s AND ended_at IS NULL AND expires_at > now() ORDER BY last_used_at DESC, id"""
+SELECT id, kind, name, scopes, created_at, last_used_at, expires_at FROM sessions
+WHERE user_id = %(user)s AND kind = ANY (%(kinds)s) AND ended_at IS NULL AND expires_at > now()
+ORDER BY last_used_at DESC, id"""
 _SWEEP = "SELECT sweep_accounts(1000)"
 
 
@@ -78,6 +82,7 @@ class Session:
     id: str
     kind: Kind
     name: str
+    scopes: list[str]
     created_at: datetime
     last_used_at: datetime
     expires_at: datetime
@@ -113,14 +118,14 @@ class Sessions:
 
         Raises `AccountDisabled`, also if the account's password is not that of `password_hash` any more.
         """
-        session_id = secrets.token_urlsafe(_ID_BYTES)
+        session_id = new_session_id()
         values = {"id": session_id, "kind": kind, "name": name, "scopes": list(scopes), "expires": expires}
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_DELETE_EXPIRED)
             await tx.execute(_LOCK_ACCOUNT)
             added = await tx.execute(_ADD, **values, password_hash=password_hash)
             await tx.execute(_LOG_SIGN_IN, id=session_id, address=address)
-            unused = await tx.execute(_END_UNUSED, _Ended, most=_MAX_OPEN)
+            unused = await tx.execute(_END_UNUSED, EndedSession, kinds=list(SIGN_INS), most=_MAX_OPEN)
         self._note(await unused.fetchall())
         if await added.fetchone() is None:
             raise AccountDisabled
@@ -146,33 +151,41 @@ class Sessions:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):  # a later one is stored
             await self._database.execute(user_id, _USE, id=session_id)
 
-    async def list_open(self, user_id: str) -> list[Session]:
+    async def list_open(self, user_id: str, kinds: Sequence[Kind] = SIGN_INS) -> list[Session]:
         """Returns those that open something, the last used one first."""
-        return await self._database.fetch_all(user_id, _OPEN, Session)
+        return await self._database.fetch_all(user_id, _OPEN, Session, kinds=list(kinds))
 
-    async def end(self, user_id: str, session_id: str) -> bool:
-        """Ends a session, in this process at once; returns whether it was open."""
-        return self._note(await self._database.fetch_all(user_id, _END, _Ended, id=session_id))
+    async def end(self, user_id: str, session_id: str, *, kinds: Sequence[Kind] | None = None) -> "EndedSession | None":
+        """Ends a session, if it is of one of these kinds, in this process at once; returns None if it was not open."""
+        values = {"id": session_id, "kinds": kinds and list(kinds)}
+        ended = await self._database.fetch_all(user_id, _END, EndedSession, **values)
+        self._note(ended)
+        return ended[0] if ended else None
 
-    async def end_others(self, user_id: str, *, but: str | None) -> None:
-        """Ends all sessions of a user but one."""
-        self._note(await self._database.fetch_all(user_id, _END_OTHERS, _Ended, but=but))
+    async def end_others(self, user_id: str, *, but: str | None, kinds: Sequence[Kind] | None = None) -> None:
+        """Ends all sessions of a user but one, or all of these kinds."""
+        values = {"but": but, "kinds": kinds and list(kinds)}
+        self._note(await self._database.fetch_all(user_id, _END_OTHERS, EndedSession, **values))
 
     async def end_of_cookie(self, user_id: str, session_id: str, *, expires: float) -> None:
         """Ends the session of a valid cookie, which may be stored no longer; `expires` is Unix time."""
         await self._database.execute(user_id, _END_OF_COOKIE, id=session_id, expires=expires)
         self.ended.add(session_id, expires)
 
-    def _note(self, ended: "list[_Ended]") -> bool:
+    def _note(self, ended: "list[EndedSession]") -> None:
         for session in ended:
             self.ended.add(session.id, session.expires)
-        return bool(ended)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class EndedSession:
     id: str
+    name: str
     expires: float
+
+
+def new_session_id() -> str:
+    return secrets.token_urlsafe(_ID_BYTES)
 
 
 async def sweep(database: Database) -> None:

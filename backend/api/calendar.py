@@ -1,4 +1,4 @@
-"""The calendar's paths: for programs that know its secret address, and for the user who makes and revokes it."""
+"""The calendar's paths: for programs that know its secret address or have a token, and for the user who makes it."""
 
 import asyncio
 import logging
@@ -13,11 +13,14 @@ from pydantic import BaseModel
 from backend.api.dependencies import (
     AppServices,
     LimitedUser,
+    Services,
     UserRoute,
     forbid_caching,
     hold_response,
     take_turn,
 )
+from backend.api.errors import Unauthorized
+from backend.api.identity import AuthenticatedUser, Identity
 from backend.api.openapi import content, errors
 from backend.calendar import address
 from backend.errors import BackendError
@@ -28,10 +31,30 @@ from common.telemetry.logs import fields
 
 logger = logging.getLogger(__name__)
 
+ADDRESS = "/calendar.ics"
 _TASKS_AT_ONCE = 10  # in a piece of the response
 _FEED = content("text/calendar", "The feed.") | {304: {"description": "It has not changed: see If-None-Match."}}
 
+
+class PasswordNeeded(Unauthorized):
+    """Enter a personal access token as the password; any user name will do."""
+
+    headers: ClassVar = {"WWW-Authenticate": 'Basic realm="Todo", charset="UTF-8"'}
+
+
+class PasswordRoute(UserRoute):
+    """Also accepts a token as the password of HTTP's Basic scheme, as calendar programs send nothing else."""
+
+    async def authenticate(self, request: Request, services: Services) -> AuthenticatedUser:
+        identity: Identity = request.app.state.identity
+        try:
+            return await identity.authenticate(request, services.sessions, accepts_password=True)
+        except Unauthorized as error:
+            raise PasswordNeeded(*error.args) from None
+
+
 public_router = APIRouter()
+password_router = APIRouter(route_class=PasswordRoute)
 router = APIRouter(route_class=UserRoute)
 
 
@@ -67,15 +90,26 @@ async def read_calendar(
 ) -> Response:
     """Serves `GET /calendar/<secret>.ics`; any other path below `/calendar/` gets the same error as a wrong secret."""
     async with take_turn(services.requests, user_id):
-        pieces = await services.calendars.render_feed(user_id)
-        tag = f'"{await _digest(pieces)}"'
+        return await _respond(request, services, user_id, route=address.TEMPLATE)
+
+
+@password_router.get(ADDRESS, response_class=Response, responses=_FEED)
+async def read_calendar_with_token(request: Request, services: AppServices, user: LimitedUser) -> Response:
+    """Serves the calendar to a program with a token, which may be the password of HTTP's Basic scheme."""
+    check_rate(services.calendar_limit, user.user_id)
+    return await _respond(request, services, user.user_id, route=ADDRESS)
+
+
+async def _respond(request: Request, services: Services, user_id: str, *, route: str) -> Response:
+    pieces = await services.calendars.render_feed(user_id)
+    tag = f'"{await _digest(pieces)}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
     # RFC 9110, section 13.1.2
     known = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
     if tag in known or known == ["*"]:
-        _log_read("unchanged", user_id)
+        _log_read("unchanged", user_id, route)
         return Response(status_code=304, headers=headers)
-    _log_read("sent", user_id)
+    _log_read("sent", user_id, route)
     headers["Content-Length"] = str(sum(map(len, pieces)))
     return StreamingResponse(_stream(pieces), media_type="text/calendar; charset=utf-8", headers=headers)
 
@@ -93,8 +127,8 @@ async def _stream(pieces: list[bytes]) -> AsyncIterator[bytes]:
         yield b"".join(pieces[first : first + _TASKS_AT_ONCE])
 
 
-def _log_read(outcome: str, user_id: str | None = None) -> None:
-    logger.info("calendar read", extra=fields(route=address.TEMPLATE, owner=user_id, outcome=outcome))
+def _log_read(outcome: str, user_id: str | None = None, route: str = address.TEMPLATE) -> None:
+    logger.info("calendar read", extra=fields(route=route, owner=user_id, outcome=outcome))
 
 
 @router.get("/calendar", dependencies=[Depends(forbid_caching)])

@@ -18,8 +18,9 @@ from pydantic_core import from_json
 
 from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
+from backend.accounts.tokens import PersonalTokens
 from backend.api.chatkit.server import TodoChatKitServer
-from backend.api.errors import TooManyOpenResponses
+from backend.api.errors import ScopeMissing, TooManyOpenResponses
 from backend.api.identity import AuthenticatedUser
 from backend.api.interactions.service import InteractionService
 from backend.api.tasks.text_reader import TextReader
@@ -33,6 +34,7 @@ from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
 from backend.users.idempotency import IdempotencyKey, carry_out_once, check_key
 from backend.users.limits import check_rate
+from common import scopes
 from common.clock import Clock
 from common.database import Database
 from common.fair_shares import FairQueue, QueueTimeout, Release, ShareExceeded, SimultaneousLimit
@@ -77,7 +79,7 @@ class _JsonRequest(Request):
 
 
 class UserRoute(APIRoute):
-    """Authenticates the user, waits for the user's turn, then checks the body.
+    """Authenticates the user, checks the scopes of a token, waits for the user's turn, then checks the body.
 
     FastAPI (0.165) would parse the body before any dependency. A turn ends before a response is sent, and so before an
     event stream begins. The body is read before the turn, as it may be slow, unless the route reads a PUT as a stream.
@@ -94,8 +96,9 @@ class UserRoute(APIRoute):
                 _declare_json(request)
                 request = _JsonRequest(request.scope, request.receive)
             services: Services = state.services
-            user = request.state.user = await state.identity.authenticate(request, services.sessions)
+            user = request.state.user = await self.authenticate(request, services)
             set_owner(request.scope, user.user_id)
+            check_scope(user.sign_in.scopes, f"{request.method} {self.path_format}")
             if self.body_field is not None or request.method != "PUT":
                 await request.body()
             async with take_turn(services.requests, user.user_id) as request.state.end_turn:
@@ -104,6 +107,23 @@ class UserRoute(APIRoute):
                 return await handle_checked(request)
 
         return handle
+
+    async def authenticate(self, request: Request, services: "Services") -> AuthenticatedUser:
+        return await request.app.state.identity.authenticate(request, services.sessions)
+
+
+def check_scope(granted: frozenset[str], route: str) -> None:
+    """Raises `ScopeMissing` if what needs a scope that was not granted, or has no row in the table of scopes."""
+    needed = scopes.BACKEND.get(route)
+    if not scopes.includes(granted, needed):
+        raise ScopeMissing(scopes.explain_missing(needed))
+
+
+async def require_scope(request: Request) -> None:
+    """Rejects requests to a route that authenticates nobody if the table of scopes does not say that it is public."""
+    route = request.scope["route"]
+    if not isinstance(route, UserRoute):
+        check_scope(frozenset(), f"{request.method} {route.path_format}")
 
 
 class PublicRoute(APIRoute):
@@ -140,6 +160,8 @@ class Services:
     sessions: Sessions
     passwords: PasswordSignIn | None
     """None unless AUTH_MODE is password."""
+    personal_tokens: PersonalTokens | None
+    """None without sign-in."""
     model: ChatModel
     tools: TaskTools
     folder_files: FolderFiles | None
@@ -213,6 +235,17 @@ async def get_limited_user(request: Request, services: AppServices) -> AsyncIter
 
 
 LimitedUser = Annotated[AuthenticatedUser, Depends(get_limited_user)]
+
+
+async def get_page_user(user: LimitedUser) -> AuthenticatedUser:
+    """Raises `ScopeMissing` for a request with a token in place of the cookie; without sign-in there is neither."""
+    if user.sign_in.can_end and not user.sign_in.is_by_page:
+        raise ScopeMissing(scopes.explain_missing(scopes.ALL))
+    return user
+
+
+PageUser = Annotated[AuthenticatedUser, Depends(get_page_user)]
+"""For what no token may do, also not one of an identity provider, such as making tokens."""
 
 
 async def get_owner(request: Request, user: LimitedUser, services: AppServices) -> AuthenticatedUser:

@@ -47,6 +47,13 @@ class Unauthorized(BackendError):
     headers: ClassVar = {"WWW-Authenticate": "Bearer"}
 
 
+class ScopeMissing(BackendError):
+    """The token does not allow the request."""
+
+    code, status = "scope_missing", 403
+    headers: ClassVar = {"WWW-Authenticate": 'Bearer error="insufficient_scope"'}
+
+
 class ForeignOrigin(BackendError):
     """This request comes from another website. Open this server's own page and try again there."""
 

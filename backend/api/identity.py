@@ -1,7 +1,6 @@
 """Who sends a request, by its token or its session cookie, and when that ends."""
 
 import asyncio
-import logging
 import math
 import secrets
 import time
@@ -16,20 +15,21 @@ import jwt
 from starlette.requests import HTTPConnection
 
 from backend.accounts.accounts import LOCAL_USER
-from backend.accounts.sessions import ALL, Sessions
+from backend.accounts.sessions import Sessions
+from backend.api.bearer_tokens import BearerTokens, log_rejection
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.errors import InvalidRequest, shorten
 from backend.settings import BackendSettings
+from common import scopes
 from common.clock import find_zone
 from common.server.address_turns import end_address_turn
 from common.server.edge import get_own_origin
-from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, SharedSecret, make_token
-
-logger = logging.getLogger(__name__)
+from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, OwnTokenRejected, SharedSecret, make_token
 
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
 SESSION = "todo-assistant/session"
 _COOKIE, _MAX_COPIES = "todo_session", 10
+_ALL = frozenset({scopes.ALL})
 
 
 class OtherUser(Unauthorized):
@@ -48,12 +48,13 @@ class SignIn:
         expires: float = math.inf,
         session_id: str | None = None,
         ended: Container[str] = (),
+        scopes: frozenset[str] = _ALL,
     ) -> None:
-        """`expires` is the `exp` of the token, and `session_id` is of a cookie, whose session the user can end.
+        """`expires` is the `exp` of the token, and `session_id` is of a cookie or token whose session the user can end.
 
         `ended` has the ids of the sessions that are known to be ended.
         """
-        self.user_id, self.session_id = user_id, session_id
+        self.user_id, self.session_id, self.scopes = user_id, session_id, scopes
         self._ended = ended
         self._over_at = expires + LEEWAY_SECONDS
         self._is_ended = False
@@ -85,6 +86,11 @@ class SignIn:
     def can_end(self) -> bool:
         return self._over_at < math.inf or self.session_id is not None
 
+    @property
+    def is_by_page(self) -> bool:
+        """Whether it is by the page's cookie, and so neither by a token of an identity provider nor by one of ours."""
+        return self.session_id is not None and scopes.ALL in self.scopes
+
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedUser:
@@ -110,20 +116,22 @@ class Identity:
         if self.required:
             assert settings.mcp_token_secret
             secret = settings.mcp_token_secret.get_secret_value()
-            self._bearer = _create_provider_verifier(settings)
+            self.bearer_tokens = BearerTokens(settings, secret)
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
-    async def authenticate(self, request: HTTPConnection, sessions: Sessions) -> AuthenticatedUser:
+    async def authenticate(
+        self, request: HTTPConnection, sessions: Sessions, *, accepts_password: bool = False
+    ) -> AuthenticatedUser:
         """Returns the user; the local one if no sign-in is required.
 
-        Raises `Unauthorized`, also for an invalid bearer token beside a valid cookie, `OtherUser` if the page that sent
-        it belongs to another one, `ForeignOrigin` for a cookie sent from another site, and `InvalidRequest` for an
-        unknown time zone.
+        With `accepts_password`, the token may also be the password of HTTP's Basic scheme. Raises `Unauthorized`, also
+        for an invalid bearer token beside a valid cookie, `OtherUser` if the page that sent it belongs to another one,
+        `ForeignOrigin` for a cookie sent from another site, and `InvalidRequest` for an unknown time zone.
         """
         user_id, sign_in = LOCAL_USER, SignIn(LOCAL_USER)
         if self.required:
-            user_id, sign_in = await self._find_user(request, sessions)
+            user_id, sign_in = await self._find_user(request, sessions, accepts_password=accepts_password)
         _check_expected_user(request, user_id)
         zone = request.headers.get(TIME_ZONE_HEADER)
         if zone is not None and find_zone(zone) is None:
@@ -143,10 +151,17 @@ class Identity:
             sign_in=sign_in,
         )
 
-    async def _find_user(self, request: HTTPConnection, sessions: Sessions) -> tuple[str, SignIn]:
+    async def _find_user(
+        self, request: HTTPConnection, sessions: Sessions, *, accepts_password: bool
+    ) -> tuple[str, SignIn]:
         if "authorization" in request.headers:
-            claims = await self.read_token(request)
-            return claims["sub"], SignIn(claims["sub"], expires=claims["exp"])
+            claims = await self.bearer_tokens.read(request, accepts_password=accepts_password)
+            if claims["iss"] != ISSUER:
+                return claims["sub"], SignIn(claims["sub"], expires=claims["exp"])
+            end_address_turn(request.scope)  # as for a cookie
+            if await sessions.ended.includes(claims["sub"], claims["jti"]):
+                raise Unauthorized(str(OwnTokenRejected("ended")))
+            return claims["sub"], _create_sign_in(claims, sessions, scopes.read_scopes(claims.get("scope")))
         cookies = _sent_cookies(request)
         if not cookies:
             raise Unauthorized
@@ -155,20 +170,11 @@ class Identity:
         claims = await self._get_session_claims(request, cookies[0])
         if await sessions.ended.includes(claims["sub"], claims["jti"]):
             raise Unauthorized
-        sessions.note_use(claims["sub"], claims["jti"])
-        return claims["sub"], SignIn(
-            claims["sub"], expires=claims["exp"], session_id=claims["jti"], ended=sessions.ended
-        )
-
-    async def read_token(self, request: HTTPConnection) -> dict[str, Any]:
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not token or self._bearer is None:
-            raise Unauthorized
-        return await _read_claims(self._bearer, token.strip())
+        return claims["sub"], _create_sign_in(claims, sessions, _ALL)
 
     def create_cookie(self, user_id: str, *, expires: int, session_id: str) -> str:
         """Creates the value of the page's cookie for a session."""
-        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id, scope=ALL)
+        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id, scope=scopes.ALL)
 
     async def sign_out(self, request: HTTPConnection, sessions: Sessions) -> None:
         """Ends the sessions of the request's cookies, of which there may be copies.
@@ -198,28 +204,22 @@ class Identity:
     async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
         if not _from_own_page(request):
             raise ForeignOrigin
-        claims = await _read_claims(self._sessions, cookie)
+        try:
+            claims = await self._sessions.verify(cookie)
+        except jwt.PyJWTError as error:
+            log_rejection(error)
+            raise Unauthorized from None
         end_address_turn(request.scope)  # whether it was ended is read with the user's share of the database
-        if claims.get("scope") != ALL:  # as of versions that stored no sessions
+        if claims.get("scope") != scopes.ALL:  # as of versions that stored no sessions
             raise Unauthorized
         return claims
 
 
-def _create_provider_verifier(settings: BackendSettings) -> AccessTokenVerifier | None:
-    keys = settings.create_provider_keys()
-    if keys is None:
-        return None
-    assert settings.auth_issuer
-    assert settings.auth_audience
-    return AccessTokenVerifier({settings.auth_issuer: keys}, audience=settings.auth_audience)
-
-
-async def _read_claims(tokens: AccessTokenVerifier, token: str) -> dict[str, Any]:
-    try:
-        return await tokens.verify(token)
-    except jwt.PyJWTError as error:
-        logger.info("rejected a token: %s", type(error).__name__)
-        raise Unauthorized from None
+def _create_sign_in(claims: dict[str, Any], sessions: Sessions, granted: frozenset[str]) -> SignIn:
+    """Notes the use of a session that is open."""
+    user_id, session_id = claims["sub"], claims["jti"]
+    sessions.note_use(user_id, session_id)
+    return SignIn(user_id, expires=claims["exp"], session_id=session_id, ended=sessions.ended, scopes=granted)
 
 
 def cookie_name(request: HTTPConnection) -> str:

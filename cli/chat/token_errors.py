@@ -7,11 +7,12 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-_OWN_ISSUER = "todo-assistant"  # of tokens that the services make for each other
+_OWN_ISSUER = "todo-assistant"
 _SESSION = "todo-assistant/session"
+_API = "todo-assistant/api"
 _SENDABLE = re.compile("[!-~]+")  # in a header
 _LAST_SECOND = 253_402_300_800  # of the year 9999
-_NEEDED = "Set TODO_TOKEN to a token of your identity provider."
+_NEEDED = "Set TODO_TOKEN to a token that you make on the page, or to one of your identity provider."
 
 
 def is_sendable(token: str) -> bool:
@@ -32,13 +33,15 @@ def _describe(claims: dict[str, Any]) -> str:
     issuer, audience = claims.get("iss"), claims.get("aud")
     audiences = ", ".join(map(str, audience)) if isinstance(audience, list) else audience
     if (expired := _read_time(claims, "exp")) and expired < time.time():
-        return f"expired at {_format_time(expired)}. Get a new one from your identity provider."
+        return f"expired at {_format_time(expired)}. Get a new one."
     if (begins := _read_time(claims, "nbf")) and begins > time.time():
         return f"is valid only from {_format_time(begins)}. Is the clock of this machine right?"
     if issuer == _OWN_ISSUER and audience == _SESSION:
         return f"is the page's session cookie, which works only in a browser. {_NEEDED}"
+    if issuer == _OWN_ISSUER and _API in (audience if isinstance(audience, list) else [audience]):
+        return f"was ended, or is of another server. {_NEEDED}"
     if issuer == _OWN_ISSUER:
-        return f"is for {audiences}, like those of ./todo token, and works only there. {_NEEDED}"
+        return f"is for {audiences}, and works only there. {_NEEDED}"
     expected = "Compare that with AUTH_ISSUER and AUTH_AUDIENCE of the server, and check its keys."
     return f"is from {issuer} for {audiences}. {expected}"
 

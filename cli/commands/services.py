@@ -6,6 +6,7 @@ from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, add_data_dir, add_user, user
 from cli.services import environment, running_settings, service_command
 from common.commands import parse_days
+from common.scopes import TOKEN_SCOPES
 
 
 def add(commands: Commands) -> None:
@@ -48,11 +49,20 @@ def _add_token(commands: Commands) -> None:
         commands,
         "token",
         run_token,
-        "make a token for the MCP server",
-        "Prints a token with which an MCP client on this machine can work on a user's tasks.",
+        "make an access token for a program of a user",
+        "Prints a personal access token, with which a program can do for a user what its scopes say. It is not shown "
+        "again; the page lists and ends tokens.",
     )
-    parser.add_argument("--user", type=user, required=True, metavar="NAME", help="whose tasks")
-    parser.add_argument("--days", type=parse_days, default=1, help="how long it is valid (%(default)s)")
+    parser.add_argument("--user", type=user, required=True, metavar="NAME", help="whose program it is")
+    parser.add_argument("--name", metavar="TEXT", help="what the token is for, as the page shows it")
+    parser.add_argument(
+        "--scope",
+        action="append",
+        choices=TOKEN_SCOPES,
+        default=[],
+        help="what it allows, once or several times (default: tasks)",
+    )
+    parser.add_argument("--days", type=parse_days, default=90, help="how long it is valid (%(default)s)")
 
 
 def _add_mcp(commands: Commands) -> None:
@@ -103,10 +113,12 @@ def run_token(arguments: argparse.Namespace) -> int:
     variables["MCP_URL"] = environment.get_mcp_url(variables, environment.port(variables, "MCP_PORT", 8001))
     if secret := data_dir.read_secret(arguments.data_dir, data_dir.TOKEN_SECRET):
         variables.setdefault("MCP_TOKEN_SECRET", secret)
-    options = [f"--user={arguments.user}", f"--days={arguments.days}"]
+    options = [f"--user={arguments.user}", f"--days={arguments.days}", *(f"--scope={each}" for each in arguments.scope)]
+    options += [f"--name={arguments.name}"] if arguments.name else []
+    if variables.get("AUTH_MODE", "none") != "none":
+        return service_command.run_with_database(arguments.data_dir, "backend", "token", *options, variables=variables)
     status = service_command.run("backend", "token", *options, variables=variables)
-    if variables.get("AUTH_MODE", "none") == "none":
-        terminal.warn("There is no sign-in (AUTH_MODE=none): MCP clients need no token.")
+    terminal.warn("There is no sign-in (AUTH_MODE=none): MCP clients need no token.")
     return status
 
 

@@ -99,7 +99,6 @@ REJECTED: dict[str, Callable[[Mint], str]] = {
     "a list as payload": lambda mint: write_token({"alg": "HS256"}, [{"sub": "alice"}], "c2ln"),
     "a number as header": lambda mint: write_token(1, {"sub": "alice"}, "c2ln"),
     "another audience": lambda mint: mint(aud="https://another.example"),
-    "audience of a session": lambda mint: mint(aud="todo-assistant/session", iss=OWN_ISSUER, key=MCP_TOKEN_SECRET),
     "another issuer": lambda mint: mint(iss="https://evil.example"),
     "issuer is a list": lambda mint: mint(iss=[ISSUER]),
     "our issuer, the provider's secret": lambda mint: mint(iss=OWN_ISSUER),
@@ -132,6 +131,27 @@ async def test_rejected_tokens(server: Server) -> None:
         answers.add(response.text)
     assert accepted == []
     assert len(answers) == 1, "one answer for every reason"
+
+
+OF_OURS: dict[str, dict[str, Any]] = {
+    "This token is not for this service. Use one that was made for it.": {"aud": "todo-assistant/session"},
+    "This token has expired. Make a new one on the page.": {"exp": in_seconds(-60)},
+    "This token was ended. Make a new one on the page.": {},  # as those of 0.2, which have no session
+}
+
+
+async def test_more_is_told_of_a_token_with_our_own_signature(server: Server) -> None:
+    audience = "todo-assistant/api" if server.audience == AUDIENCE else server.audience
+    answers = set[str]()
+    for sentence, wrong in OF_OURS.items():
+        claims = {"iss": OWN_ISSUER, "aud": audience, **wrong}
+        response = await server.ask(f"Bearer {mint_token(MCP_TOKEN_SECRET, **claims)}")
+        assert response.status_code == 401
+        assert sentence in response.json().values()
+        for other in (OTHER_SECRET, IDP_SECRET):
+            answers.add((await server.ask(f"Bearer {mint_token(other, **claims)}")).text)
+    assert len(answers) == 1
+    assert not any(sentence in text for sentence in OF_OURS for text in answers)
 
 
 async def test_token_in_another_place(server: Server) -> None:
@@ -193,7 +213,7 @@ async def test_every_route_asks_for_a_token_first(stack: Stack) -> None:
             body = {"content": b"{", "headers": {"Content-Type": "application/json"}} if has_body else {}
             response = await http.request(method, path, **body)
             assert response.status_code == 401, f"{method} {path}: {response.status_code} {response.text}"
-            assert response.headers["www-authenticate"] == "Bearer"
+            assert response.headers["www-authenticate"].startswith("Basic" if path == "/calendar.ics" else "Bearer")
         for path in ("/openapi.json", "/health", "/metrics", "/"):
             assert (await http.get(path)).status_code == 200
     async with Runs(stack.url) as runs:

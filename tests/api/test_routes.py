@@ -32,6 +32,7 @@ UNKNOWN = {
     "hash": "0",
     "name": "secret.ics",
     "session_id": "x" * 22,
+    "token_id": "x" * 22,
 }
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/interactions"): {"user_message": "hello"},
@@ -171,7 +172,7 @@ async def test_unknown_id(method: str, path: str, http: httpx2.AsyncClient, mode
     if path.startswith("/calendar/"):
         assert "secret" not in sentence(response)
     else:
-        named = ("chat_id", "task_id", "path", "session_id")
+        named = ("chat_id", "task_id", "path", "session_id", "token_id")
         assert next(UNKNOWN[name] for name in named if f"{{{name}}}" in path) in sentence(response)
 
 

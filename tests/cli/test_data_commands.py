@@ -383,6 +383,32 @@ class TestToken:
         response = await user.chatkit.http.post(url, json=body | {"params": params}, headers=headers)
         assert response.status_code == 200, response.text
         assert (await user.runs.tasks("all"))["tasks"][0]["title"] == "milk"
+        chat = {"Authorization": headers["authorization"]}
+        assert (await user.chatkit.http.get("/tasks?view=all", headers=chat)).status_code == 200
+        assert (await user.chatkit.http.get("/chats", headers=chat)).status_code == 403, "it has the scope tasks"
+
+    async def test_with_scopes_and_a_name(self, stack: Stack, user: User, stored: Stored, directory: str) -> None:
+        options = ("--scope", "chat", "--scope", "tasks:read", "--name", "a notebook", "--days", "3650")
+        made = await todo_at(stack, "token", "--user", user.name, *options, "--data-dir", directory)
+        assert (made.returncode, made.stderr) == (0, "")
+        headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+        assert (await user.chatkit.http.get("/chats", headers=headers)).status_code == 200
+        [session] = stored.rows_of(user.name, "sessions")
+        assert (session["name"], session["scopes"]) == ("a notebook", ["chat", "tasks:read"])
+        for wrong in (("--days", "3651"), ("--name", "a\nb"), ("--name", "x" * 101)):
+            done = await todo_at(stack, "token", "--user", user.name, *wrong, "--data-dir", directory)
+            assert (done.returncode != 0, done.stdout) == (True, "")
+        assert len(stored.rows_of(user.name, "sessions")) == 1
+
+    async def test_with_accounts(self, stack: Stack, stored: Stored, directory: str) -> None:
+        """Only for those who have one."""
+        stored.add_account("zoë")
+        for name, status in (("Zoë", 0), ("nobody", 1), ("local", 1)):
+            done = await todo_at(
+                stack, "token", "--user", name, "--data-dir", directory, AUTH_MODE="password", AUTH_JWT_SECRET=""
+            )
+            assert done.returncode == status, done.stderr
+        assert len(stored.rows_of("zoë", "sessions")) == 1
 
     def test_needless_without_sign_in(self, directory: str) -> None:
         done = todo("token", "--user", "local", "--data-dir", directory, MCP_TOKEN_SECRET="x" * 32)

@@ -42,7 +42,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 def own(**claims: Any) -> str:
     """A token of our own, as users make it for their MCP clients."""
-    return mint_token(**{"key": MCP_TOKEN_SECRET, "iss": OWN_ISSUER, "aud": AUDIENCE} | claims)
+    session = {"jti": "x" * 22, "scope": "tasks"}
+    return mint_token(**{"key": MCP_TOKEN_SECRET, "iss": OWN_ISSUER, "aud": AUDIENCE} | session | claims)
 
 
 def theirs(**claims: Any) -> str:

@@ -172,7 +172,8 @@ async def test_a_shared_secret_instead_of_keys(serving: Serving, issuer: str) ->
             (MCP_TOKEN_SECRET, issuer, AUDIENCE, False),
             (MCP_TOKEN_SECRET, "todo-assistant", AUDIENCE, True),
         ):
-            assert await accepts(mint_token(key, iss=iss, aud=audience)) == accepted
+            claims = {"iss": iss, "aud": audience, "jti": "x" * 22, "scope": "tasks"}
+            assert await accepts(mint_token(key, **claims)) == accepted
 
 
 CHALLENGE = f'Bearer error="invalid_token", resource_metadata="https://todo.example{METADATA}"'

@@ -11,7 +11,7 @@ from backend.accounts.accounts import fold_name
 from backend.accounts.browsers import describe_browser
 from backend.accounts.password_sign_in import Client
 from backend.accounts.passwords import MAX_LENGTH
-from backend.accounts.sessions import MAX_SECONDS, Kind, Session
+from backend.accounts.sessions import MAX_SECONDS, SIGN_INS, Kind, Session
 from backend.api.dependencies import (
     AppServices,
     LimitedUser,
@@ -21,11 +21,13 @@ from backend.api.dependencies import (
     UserRoute,
     forbid_caching,
 )
+from backend.api.errors import ScopeMissing
 from backend.api.identity import Identity, cookie_name
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
 from backend.errors import InvalidRequest, NotFound
 from backend.users.limits import check_rate
+from common import ISSUER, scopes
 from common.server.address_turns import end_address_turn, get_network
 
 router = APIRouter(route_class=PublicRoute)
@@ -99,7 +101,9 @@ async def sign_in(
         raise InvalidRequest("This server has no sign-in: AUTH_MODE=none has a single local user.")
     if identity.mode == "password":
         return await _sign_in_by_password(request, services, response, credentials)
-    claims = await identity.read_token(request)
+    claims = await identity.bearer_tokens.read(request)
+    if claims["iss"] == ISSUER:
+        raise ScopeMissing(scopes.explain_missing(scopes.ALL))
     user_id, expires = claims["sub"], min(int(claims["exp"]), int(time.time()) + MAX_SECONDS)
     check_rate(services.rate_limit, user_id)
     return await begin_session(request, response, user_id, expires=expires)
@@ -193,14 +197,14 @@ async def list_sessions(user: LimitedUser, services: AppServices) -> SessionList
 @user_router.delete("/sessions/{session_id}", status_code=204, responses=errors(404))
 async def end_session(session_id: SessionId, user: LimitedUser, services: AppServices) -> None:
     """Ends a session: within a second, it opens nothing in any process."""
-    if not await services.sessions.end(user.user_id, session_id):
+    if not await services.sessions.end(user.user_id, session_id, kinds=SIGN_INS):
         raise NotFound.of("session", session_id)
 
 
 @user_router.delete("/sessions", status_code=204)
 async def end_other_sessions(user: LimitedUser, services: AppServices) -> None:
-    """Ends all sessions of the user but that of the request."""
-    await services.sessions.end_others(user.user_id, but=user.sign_in.session_id)
+    """Ends all sessions of the user but that of the request; tokens stay."""
+    await services.sessions.end_others(user.user_id, but=user.sign_in.session_id, kinds=SIGN_INS)
 
 
 def _show(session: Session, current: str | None) -> SessionShown:

@@ -416,7 +416,7 @@ async def test_new_name_of_a_conversation(start: Start, model: ScriptedModel) ->
 
 async def test_missing_token(start: Start) -> None:
     with start("--continue", environment={"TODO_TOKEN": ""}) as terminal:
-        await terminal.wait_for("Set TODO_TOKEN to a token of your identity provider.")
+        await terminal.wait_for("Set TODO_TOKEN to a token that you make on the page")
         assert await terminal.ended() == 1
 
 

@@ -160,7 +160,11 @@ async def test_token(user: User, model: ScriptedModel) -> None:
 async def test_token_that_is_rejected(user: User) -> None:
     expired = user.mint_token(exp=1_764_000_000)
     for token, reason in (
-        ("", "You are not signed in. Set TODO_TOKEN to a token of your identity provider."),
+        (
+            "",
+            "You are not signed in. Set TODO_TOKEN to a token that you make on the page, or to one of your identity "
+            "provider.",
+        ),
         ("a secret", "TODO_TOKEN has spaces or other characters that no token has."),
         ("caf\udce9", "TODO_TOKEN has spaces or other characters that no token has."),
         (expired, "the token in TODO_TOKEN expired at 2025-11-24 16:00 UTC."),

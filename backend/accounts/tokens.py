@@ -1,0 +1,70 @@
+"""Personal access tokens: users make them for their programs, and they are shown once."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from backend.accounts.events import send_event
+from backend.accounts.sessions import Session, new_session_id
+from backend.errors import LimitReached
+from common.database import Database, advisory_locks
+from common.text import is_single_line_text
+from common.tokens import API, make_token
+
+DEFAULT_DAYS, MAX_DAYS = 90, 3_650
+MAX_NAME_LENGTH = 100
+_MAX_TOKENS = 50
+_DAY_SECONDS = 86_400
+_LOCK_USER = f"SELECT {advisory_locks.REQUESTS}"
+_ADD = """
+INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
+SELECT %(user)s, %(id)s, 'token', %(name)s, %(scopes)s, %(expires)s
+WHERE (
+    SELECT count(*) FROM sessions
+    WHERE user_id = %(user)s AND kind = 'token' AND ended_at IS NULL AND expires_at > now()
+) < %(most)s
+RETURNING id, kind, name, scopes, created_at, last_used_at, expires_at"""
+
+
+class TooManyTokens(LimitReached):
+    """You have 50 tokens, which is the limit. End one that you no longer need, and try again."""
+
+    code = "too_many_tokens"
+    allow_retry = False
+    retry_seconds = None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonalToken:
+    token: str
+    session: Session
+
+
+class PersonalTokens:
+    """Makes tokens that the backend and the MCP server at `mcp_url` accept; `secret` signs them."""
+
+    def __init__(self, database: Database, *, secret: str, mcp_url: str) -> None:
+        self._database = database
+        self._secret = secret
+        self._mcp_url = mcp_url
+
+    async def make(self, user_id: str, *, name: str, scopes: Sequence[str], days: int) -> PersonalToken:
+        """Stores a token's session and returns both. Raises `TooManyTokens`."""
+        expires = int(time.time()) + days * _DAY_SECONDS
+        values = {"id": new_session_id(), "name": name, "scopes": list(scopes), "most": _MAX_TOKENS}
+        async with self._database.transaction(user_id) as tx:
+            await tx.execute(_LOCK_USER)  # two would both see the last free place
+            added = await tx.execute(_ADD, Session, expires=datetime.fromtimestamp(expires, UTC), **values)
+            session = await added.fetchone()
+            if session is not None:
+                await send_event(tx, "token_made", name=name, scopes=list(scopes))
+        if session is None:
+            raise TooManyTokens
+        audience, scope = [API, self._mcp_url], " ".join(scopes)
+        token = make_token(self._secret, user_id, audience=audience, expires=expires, jti=session.id, scope=scope)
+        return PersonalToken(token, session)
+
+
+def is_token_name(name: str) -> bool:
+    return name == name.strip() and is_single_line_text(name, max_length=MAX_NAME_LENGTH)
