@@ -32,11 +32,14 @@ def run_for_user(
     run(partial(work, user=user))
 
 
-def run(work: Callable[[Database], Awaitable[_Result]]) -> _Result:
-    """Calls `work` with the owner's login and returns its result; if it fails, the process exits with a sentence."""
+def run(work: Callable[[Database], Awaitable[_Result]], *, or_service: bool = False) -> _Result:
+    """Calls `work` with the owner's login and returns its result; if it fails, the process exits with a sentence.
+
+    With `or_service`, the login of the services will do: it works on the rows of one user.
+    """
     try:
         url = read_settings(OwnerSettings).migration_database_url.get_secret_value()
-        return asyncio.run(_run(work, url))
+        return asyncio.run(_run(work, url, or_service=or_service))
     except SettingsInvalid as error:
         stop_misconfigured(str(error))
     except NothingStored as error:
@@ -45,8 +48,8 @@ def run(work: Callable[[Database], Awaitable[_Result]]) -> _Result:
         sys.exit(f"The database failed before the end ({type(error).__name__}). Try again.")
 
 
-async def _run(work: Callable[[Database], Awaitable[_Result]], url: str) -> _Result:
-    if problem := await schema.find_owner_problem(url):
+async def _run(work: Callable[[Database], Awaitable[_Result]], url: str, *, or_service: bool) -> _Result:
+    if problem := await schema.find_owner_problem(url, or_service=or_service):
         sys.exit(problem)
     async with Database(url, prepared=False, pool_size=2) as database:
         return await work(database)

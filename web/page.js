@@ -25,6 +25,7 @@ import { Unsaved } from "./unsaved.js";
 
 const ASK_AGAIN = 2000; // ms
 
+const loadAccessTokens = openedModule(() => import("./access-tokens.js"));
 const loadCalendar = openedModule(() => import("./calendar.js"));
 const loadDevices = openedModule(() => import("./devices.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
@@ -58,6 +59,7 @@ const foot = new Foot(config, theme, {
     const module = await loadMemory();
     if (unsaved) module?.showMemory({ say, unauthorized: () => void askToSignIn(), unsaved });
   },
+  accessTokens: async () => (await loadAccessTokens())?.showAccessTokens(() => void askToSignIn()),
   devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
   password: async () => (await loadPassword())?.showPassword({ say, unauthorized: () => void askToSignIn() }),
   keys: () => void showKeys(),
@@ -268,7 +270,7 @@ async function askToSignIn() {
   sideBar.close();
   reminders?.end();
   assistant.remove();
-  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // memory, calendar, devices and password
+  for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // all are of the user
   await unsaved?.close(); // after the list and the chat, which have stored what was typed
   unsaved = null;
   const { showSignIn } = await loadModule(() => import("./sign-in.js"));

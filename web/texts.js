@@ -274,6 +274,34 @@ export const TEXTS = {
     endOthers: "End all others",
     ended: "Ended.",
   },
+  accessTokens: {
+    title: "Access tokens",
+    about: "With a token, a program can do on your behalf what you choose here: a script, an MCP client, or a calendar, as its password.",
+    made: "Copy this token now. It won't be shown again.",
+    notCopied: "Could not copy. Select the token and copy it yourself.",
+    name: "What is it for?",
+    example: "Notebook",
+    scopes: "It may",
+    allows: {
+      chat: "talk to the assistant, which can change your tasks",
+      tasks: "read and change your tasks",
+      "tasks:read": "read your tasks",
+    },
+    noScope: "Choose what the token may do.",
+    expiry: "It expires in",
+    /** @param {number} days */
+    days: (days) => (days % 365 ? number(days, "day") : number(days / 365, "year")),
+    make: "Make a token",
+    neverUsed: "Never used.",
+    /** @param {string} when */
+    lastUsed: (when) => `Last used ${when}.`,
+    /** @param {string} day */
+    expires: (day) => `Expires ${day}.`,
+    end: "End",
+    /** @param {string} name */
+    endOne: (name) => `End: ${name}`,
+    ended: "Ended.",
+  },
   memory: {
     title: "Memory",
     about: "The assistant reads these notes before every answer: what it should know about you and how you like things. Only you can change them.",

@@ -47,7 +47,8 @@ def run(arguments: Sequence[str]) -> None:
         sys.stdout.write(make_token(secret, given.user, audience=settings.mcp_url, expires=expires) + "\n")
         return
     scopes = [*dict.fromkeys(given.scope or [TASKS])]
-    data_commands.run(partial(_make, settings=settings, secret=secret, given=given, scopes=scopes))
+    work = partial(_make, settings=settings, secret=secret, given=given, scopes=scopes)
+    data_commands.run(work, or_service=True)  # as in a container of the backend
 
 
 async def _make(

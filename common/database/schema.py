@@ -109,15 +109,15 @@ async def check_url(database_url: str) -> DatabaseCheck:
     return await check_connection(_connect(database_url), timeout_seconds=None)
 
 
-async def find_owner_problem(database_url: str) -> str | None:
-    """Returns why a command cannot work on the data of all users, as a sentence."""
+async def find_owner_problem(database_url: str, *, or_service: bool = False) -> str | None:
+    """Returns why a command cannot work on the data of all users, as a sentence; with `or_service`, on one user's."""
     try:
         async with _connect(database_url) as connection, connection.transaction():
             await connection.execute(_AS_LOGIN)
             if await _fetch_row(connection, _SCHEMA) is None:
                 return describe_revision(None)
             login = await _fetch_row(connection, _LOGIN)
-            if login is None or not login["owns"]:
+            if login is None or not (login["owns"] or or_service):
                 return _NOT_OWNER
             return await _check_revision(connection)
     except (psycopg.Error, OSError):

@@ -33,6 +33,8 @@ WITHOUT_COMMAND = {
     *(("post", "/setup"), ("put", "/session/password")),
     *((method, "/sessions") for method in ("get", "delete")),
     ("delete", "/sessions/{session_id}"),
+    *((method, "/tokens") for method in ("get", "post")),
+    *(("delete", "/tokens/{token_id}"), ("get", "/calendar.ics")),
     *((method, "/chats/{chat_id}/files/{path}") for method in ("get", "put", "delete")),
     ("get", "/chats/{chat_id}/files"),
     ("post", "/chats/{chat_id}/commit"),

@@ -136,6 +136,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("DELETE", "/session"): {"": send("DELETE", "/session")},
     ("DELETE", "/sessions"): {"": send("DELETE", "/sessions")},
     ("DELETE", "/sessions/{session_id}"): {"": send("DELETE", "/sessions/none")},
+    ("DELETE", "/tokens/{token_id}"): {"": send("DELETE", "/tokens/none")},
     ("DELETE", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("DELETE")},
     ("GET", "/"): {
         "": get("/"),
@@ -148,6 +149,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("GET", "/c/{chat_id}"): {"": get("/c/{chat}", 404)},
     ("GET", "/calendar"): {"": get("/calendar")},
+    ("GET", "/calendar.ics"): {"10,000 tasks": get("/calendar.ics")},
     ("GET", "/calendar/{name}"): {"10,000 tasks": get("/calendar/{calendar}")},
     ("GET", "/chat/stream/{chat_id}/stream"): {
         "": get("/chat/stream/{chat}/stream", 204),
@@ -213,6 +215,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("GET", "/tasks/{task_id}"): {"": get("/tasks/2")},
     ("GET", "/tasks/{task_id}/files"): {"": get("/tasks/2/files")},
+    ("GET", "/tokens"): {"": get("/tokens")},
     ("GET", "/usage"): {"": get("/usage")},
     **{("GET", path): {"": get(path)} for path in ("/today", "/upcoming", "/all", "/done", "/deleted")},
     ("GET", "/t/{task_id}"): {"": get("/t/2")},
@@ -300,6 +303,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("POST", "/tasks/move-overdue"): {"100 tasks": move_100_overdue_tasks},
     ("POST", "/tasks/undo"): {"": send("POST", "/tasks/undo", {"batch": "x"})},
+    ("POST", "/tokens"): {"": send("POST", "/tokens", {"name": CHINESE[:100], "scopes": ["tasks"] * 10_000})},
     ("PUT", "/chats/{chat_id}/files/{path}"): {
         "10 MB": lambda clients: clients.backend.put(
             f"/chats/{clients.ids['files']}/files/large.txt", content=b"x" * 9_000_000

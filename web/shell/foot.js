@@ -15,6 +15,22 @@ const THEMES = ["system", "light", "dark"];
 
 /** What `GET /usage` responds. @typedef {{input_tokens: number, output_tokens: number, limit: number | null}} Usage */
 
+/**
+ * What the menu's items do.
+ *
+ * @typedef {object} Actions
+ * @property {(wanted: boolean) => void} remind
+ * @property {() => void} calendar
+ * @property {() => void} memory
+ * @property {() => void} devices
+ * @property {() => void} password
+ * @property {() => void} accessTokens
+ * @property {() => void} keys
+ * @property {() => void} keysChanged
+ * @property {() => void} signOut
+ * @property {() => Promise<Usage | undefined>} loadUsage
+ */
+
 /** The foot of the side bar: the model, who is signed in, and the menu. */
 export class Foot {
   /** Who is signed in. @type {string | null} */
@@ -32,7 +48,7 @@ export class Foot {
   #theme;
   #actions;
 
-  /** @param {Config} config @param {ThemeChoice} theme @param {{remind: (wanted: boolean) => void, calendar: () => void, memory: () => void, devices: () => void, password: () => void, keys: () => void, keysChanged: () => void, signOut: () => void, loadUsage: () => Promise<Usage | undefined>}} actions */
+  /** @param {Config} config @param {ThemeChoice} theme @param {Actions} actions */
   constructor(config, theme, actions) {
     this.#config = config;
     this.#theme = theme;
@@ -97,7 +113,7 @@ export class Foot {
   }
 
   #menu() {
-    const { remind, calendar, memory, devices, password, keys, signOut } = this.#actions;
+    const actions = this.#actions;
     const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
@@ -107,18 +123,19 @@ export class Foot {
           ${THEMES.map((theme) => this.#themeChoice(theme))}
         </fieldset>
         ${this.#user !== null && reminding !== undefined
-          ? html`<button type="button" class="item" aria-pressed=${reminding} @click=${() => remind(!reminding)}>
+          ? html`<button type="button" class="item" aria-pressed=${reminding} @click=${() => actions.remind(!reminding)}>
               ${icon("bell")}${TEXTS.remind}${reminding ? icon("check") : nothing}
             </button>`
           : nothing}
-        ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, calendar) : nothing}
-        ${this.#user !== null ? menuButton("notes", TEXTS.memory.title, memory) : nothing}
-        ${this.#user !== null ? [menuButton("keys", KEYS.title, keys, "keys"), this.#singleKeys()] : nothing}
+        ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, actions.calendar) : nothing}
+        ${this.#user !== null ? menuButton("notes", TEXTS.memory.title, actions.memory) : nothing}
+        ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}
         ${this.#user !== null && this.#config.auth !== "none"
           ? [
-              menuButton("devices", TEXTS.devices.menu, devices),
-              this.#config.auth === "password" ? menuButton("lock", TEXTS.passwords.menu, password) : nothing,
-              menuButton("leave", TEXTS.signOut, signOut),
+              menuButton("devices", TEXTS.devices.menu, actions.devices),
+              this.#config.auth === "password" ? menuButton("lock", TEXTS.passwords.menu, actions.password) : nothing,
+              menuButton("token", TEXTS.accessTokens.title, actions.accessTokens),
+              menuButton("leave", TEXTS.signOut, actions.signOut),
             ]
           : nothing}
         ${isSecureContext ? nothing : html`<p class="tokens">${TEXTS.insecure}</p>`} ${this.#tokens()}

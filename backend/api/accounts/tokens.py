@@ -35,7 +35,7 @@ def _check_name(name: str) -> str:
 class TokenRequest(RequestBody):
     name: Annotated[str, AfterValidator(_check_name)]
     """What it is for, such as the program that uses it."""
-    scopes: list[TokenScope] = Field(min_length=1, max_length=3)
+    scopes: list[TokenScope] = Field(min_length=1, max_length=3, fail_fast=True)
     days: int = Field(default=DEFAULT_DAYS, ge=1, le=MAX_DAYS, strict=True)
 
 
