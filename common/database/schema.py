@@ -119,6 +119,8 @@ async def find_owner_problem(database_url: str, *, or_service: bool = False) -> 
             login = await _fetch_row(connection, _LOGIN)
             if login is None or not (login["owns"] or or_service):
                 return _NOT_OWNER
+            if not login["owns"]:
+                await connection.execute("SET LOCAL ROLE todo_app")
             return await _check_revision(connection)
     except (psycopg.Error, OSError):
         return _AWAY

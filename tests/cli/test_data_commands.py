@@ -1,8 +1,10 @@
 """`./todo` on the data of running services: export, log, forget, usage, calendar, mcp, models and token."""
 
+import asyncio
 import json
 import os
 import stat
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
@@ -399,6 +401,15 @@ class TestToken:
             done = await todo_at(stack, "token", "--user", user.name, *wrong, "--data-dir", directory)
             assert (done.returncode != 0, done.stdout) == (True, "")
         assert len(stored.rows_of(user.name, "sessions")) == 1
+
+    async def test_with_the_login_of_the_services(self, stack: Stack, user: User) -> None:
+        """As in a container of the backend."""
+        variables = {**os.environ, **stack.services.backend_environment()}
+        command = [sys.executable, "-m", "backend", "token", "--user", user.name, "--scope", "chat"]
+        made = await asyncio.to_thread(subprocess.run, command, env=variables, capture_output=True, text=True, cwd=ROOT)
+        assert made.returncode == 0, made.stderr
+        headers = {"Authorization": f"Bearer {made.stdout.strip()}"}
+        assert (await user.chatkit.http.get("/chats", headers=headers)).status_code == 200
 
     async def test_with_accounts(self, stack: Stack, stored: Stored, directory: str) -> None:
         """Only for those who have one."""
