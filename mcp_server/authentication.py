@@ -10,6 +10,7 @@ from starlette.middleware import Middleware
 
 from common import scopes
 from common.database.ended_sessions import EndedSessions
+from common.database.session_uses import SessionUses
 from common.tokens import ISSUER, AccessTokenVerifier, Keys, SharedSecret
 from common.tool_server.identity import BearerTokenVerifier, RequireToken
 from mcp_server.errors import ScopeMissing
@@ -40,7 +41,7 @@ def create_auth_provider(settings: McpSettings, verifier: BearerTokenVerifier | 
 
 
 def create_token_middleware(
-    settings: McpSettings, verifier: BearerTokenVerifier | None, ended: EndedSessions
+    settings: McpSettings, verifier: BearerTokenVerifier | None, ended: EndedSessions, uses: SessionUses
 ) -> list[Middleware]:
     """Every path needs a token with its scope but those that are public."""
     if verifier is None:
@@ -54,7 +55,7 @@ def create_token_middleware(
         ]
     return [
         Middleware(RequireToken, find_scope=find_scope, verifier=verifier, resource_url=url),
-        Middleware(EndWithSession, ended=ended, resource_url=url),
+        Middleware(EndWithSession, ended=ended, uses=uses, resource_url=url),
     ]
 
 

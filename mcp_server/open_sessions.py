@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from common import scopes
 from common.database import DatabaseUnavailable
 from common.database.ended_sessions import EndedSessions
+from common.database.session_uses import SessionUses
 from common.tokens import ISSUER, LEEWAY_SECONDS, OwnTokenRejected, is_from_backend
 from common.tool_server.identity import reject_token
 from mcp_server.errors import explain_error
@@ -27,9 +28,10 @@ class EndWithSession:
     and a response that has begun is complete.
     """
 
-    def __init__(self, app: ASGIApp, *, ended: EndedSessions, resource_url: str | None) -> None:
+    def __init__(self, app: ASGIApp, *, ended: EndedSessions, uses: SessionUses, resource_url: str | None) -> None:
         self._app = app
         self._ended = ended
+        self._uses = uses
         self._resource_url = resource_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,6 +45,7 @@ class EndWithSession:
                 return await self._reject()(scope, receive, send)
         except (DatabaseUnavailable, psycopg.Error) as error:
             return await reject_call(explain_error(error, is_committing=False))(scope, receive, send)
+        self._uses.note(claims["sub"], claims["jti"])
         ending = asyncio.create_task(self._wait_for_end(claims))
         try:
             await self._serve(ending, scope, receive, send)

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 from common.clock import Clock
 from common.database import Database, run_sweeps, schema
 from common.database.ended_sessions import EndedSessions
+from common.database.session_uses import SessionUses
 from common.server.address_turns import AT_ONCE
 from common.server.rate_limit import RateLimit
 from common.telemetry import traces
@@ -59,7 +60,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
         call_middleware=(CheckScope(),) if signs_in else (SingleUser(),),
         lifespan=_create_lifespan(settings, database, ended, clock),
         auth=create_auth_provider(settings, verifier),
-        token_middleware=create_token_middleware(settings, verifier, ended),
+        token_middleware=create_token_middleware(settings, verifier, ended, SessionUses(database)),
         per_minute=per_minute,
         at_once=at_once,
         open_responses=settings.limit_open_responses,

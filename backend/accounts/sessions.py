@@ -1,20 +1,15 @@
 """Sessions: who is signed in where, until when, and which were ended. The page's cookie names one."""
 
-import asyncio
-import contextlib
 import secrets
-import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-import psycopg
-
 from backend.errors import BackendError
-from common.database import NO_USER, Database, DatabaseUnavailable
+from common.database import NO_USER, Database
 from common.database.ended_sessions import EndedSessions
+from common.database.session_uses import SessionUses
 from common.scopes import ALL
 
 Kind = Literal["session", "device", "token", "client"]
@@ -25,8 +20,6 @@ _ID_BYTES = 16
 SIGN_INS: tuple[Kind, ...] = ("session", "device")
 """The kinds that the page lists as places where the user is signed in."""
 _MAX_OPEN = 100  # sign-ins of a user; a further one ends the one that was not used for longest
-_USE_SECONDS = 600.0
-_MAX_NOTED = 10_000
 # Expired ones are kept for an hour, because the clocks of services and database may differ.
 _DELETE_EXPIRED = "DELETE FROM sessions WHERE user_id = %(user)s AND expires_at < now() - interval '1 hour'"
 # An account is disabled, or gets another password, before or after a session begins, and then ends it.
@@ -67,9 +60,6 @@ _END_OF_COOKIE = """
 INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at, ended_at)
 VALUES (%(user)s, %(id)s, 'session', '', '{}', to_timestamp(%(expires)s), clock_timestamp())
 ON CONFLICT (user_id, id) DO UPDATE SET ended_at = coalesce(sessions.ended_at, excluded.ended_at)"""
-_USE = """
-UPDATE sessions SET last_used_at = now()
-WHERE user_id = %(user)s AND id = %(id)s AND last_used_at < now() - interval '10 minutes'"""
 _OPEN = """
 SELECT id, kind, name, scopes, created_at, last_used_at, expires_at FROM sessions
 WHERE user_id = %(user)s AND kind = ANY (%(kinds)s) AND ended_at IS NULL AND expires_at > now()
@@ -99,8 +89,7 @@ class Sessions:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._noted = OrderedDict[str, float]()  # when a use was last stored, by id
-        self._storing = set[asyncio.Task[None]]()
+        self.uses = SessionUses(database)
         self.ended = EndedSessions(database)
 
     async def begin(
@@ -134,22 +123,6 @@ class Sessions:
     async def renew(self, user_id: str, session_id: str, *, expires: datetime) -> bool:
         """Lets a session last longer; returns False if it was ended, or its account is disabled."""
         return await self._database.fetch_one(user_id, _RENEW, id=session_id, expires=expires) is not None
-
-    def note_use(self, user_id: str, session_id: str) -> None:
-        """Stores that a session is used, to ten minutes, without waiting for it."""
-        now = time.monotonic()
-        if now - self._noted.get(session_id, float("-inf")) < _USE_SECONDS:
-            return
-        self._noted[session_id] = now
-        if len(self._noted) > _MAX_NOTED:
-            self._noted.popitem(last=False)
-        storing = asyncio.create_task(self._store_use(user_id, session_id))
-        self._storing.add(storing)
-        storing.add_done_callback(self._storing.discard)
-
-    async def _store_use(self, user_id: str, session_id: str) -> None:
-        with contextlib.suppress(DatabaseUnavailable, psycopg.Error):  # a later one is stored
-            await self._database.execute(user_id, _USE, id=session_id)
 
     async def list_open(self, user_id: str, kinds: Sequence[Kind] = SIGN_INS) -> list[Session]:
         """Returns those that open something, the last used one first."""

@@ -218,7 +218,7 @@ class Identity:
 def _create_sign_in(claims: dict[str, Any], sessions: Sessions, granted: frozenset[str]) -> SignIn:
     """Notes the use of a session that is open."""
     user_id, session_id = claims["sub"], claims["jti"]
-    sessions.note_use(user_id, session_id)
+    sessions.uses.note(user_id, session_id)
     return SignIn(user_id, expires=claims["exp"], session_id=session_id, ended=sessions.ended, scopes=granted)
 
 

@@ -23,6 +23,8 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
+from todo_client import ApiError
+from todo_client.agent import Agent
 
 
 @pytest.fixture
@@ -83,11 +85,13 @@ async def test_token_is_made_used_and_ended(
     assert kinds == ["token_made", "token_ended"]
 
 
-async def test_time_of_use(page: httpx2.AsyncClient, user: User, stored: Stored, stack: Stack) -> None:
+@pytest.mark.parametrize("service", ["backend", "mcp_server"])
+async def test_time_of_use(page: httpx2.AsyncClient, user: User, stored: Stored, stack: Stack, service: str) -> None:
     token = (await make_token(user))["token"]
     stored.make_sessions_older(user.name, days=3)
-    async with local_backend(stack.services) as backend, http_client(backend.url, headers=bearer(token)) as program:
-        assert (await program.get("/tasks?view=all")).status_code == 200
+    url, path = (stack.url, "/tasks?view=all") if service == "backend" else (stack.services.mcp.url, "/counts")
+    async with http_client(url, headers=bearer(token)) as program:
+        assert (await program.get(path)).status_code == 200
 
     async def is_noted() -> bool:
         [listed] = (await page.get("/tokens")).json()["tokens"]
@@ -208,6 +212,15 @@ async def test_stream_ends_with_its_token(page: httpx2.AsyncClient, user: User, 
         async for _ in response.aiter_text():
             await page.delete(f"/tokens/{made['id']}")
     await model.release()
+
+
+async def test_client_for_python(user: User, model: ScriptedModel) -> None:
+    """As docs/python.md shows it, with a token in place of the provider's."""
+    await model.script(add_task("milk"), says("Added."))
+    agent = Agent(user.url, chat="groceries", token=(await make_token(user, ["chat"]))["token"])
+    assert (await agent.prompt("add milk")).text == "Added."
+    with pytest.raises(ApiError, match="lacks the scope chat"):
+        await Agent(user.url, chat="groceries", token=(await make_token(user, ["tasks"]))["token"]).prompt("hello")
 
 
 @pytest.mark.parametrize("version", [MODERN, LEGACY])
