@@ -45,6 +45,7 @@ def create_token_middleware(
 ) -> list[Middleware]:
     """Every path needs a token with its scope but those that are public."""
     if verifier is None:
+        assert not settings.signs_in, "settings without a secret are rejected"
         return []
     url = settings.mcp_url if settings.authorization_server else None
     find_scope = scopes.find_tool_server_scope

@@ -214,6 +214,25 @@ async def test_stream_ends_with_its_token(page: httpx2.AsyncClient, user: User, 
     await model.release()
 
 
+async def test_tool_server_that_cannot_ask_which_tokens_were_ended(
+    page: httpx2.AsyncClient, user: User, stack: Stack, stored: Stored
+) -> None:
+    """It serves none while it does not know, and has not forgotten afterwards."""
+    token, ended = [await make_token(user) for _ in range(2)]
+    assert (await page.delete(f"/tokens/{ended['id']}")).status_code == 204
+    async with http_client(stack.services.mcp.url) as mcp:
+
+        async def has_status(made: dict[str, Any], status: int) -> bool:
+            return (await mcp.get("/counts", headers=bearer(made["token"]))).status_code == status
+
+        await until(lambda: has_status(ended, 401))
+        with stored.hide_table("sessions"):
+            await until(lambda: has_status(token, 503))
+            assert await has_status(ended, 401)
+        await until(lambda: has_status(token, 200))
+        assert await has_status(ended, 401)
+
+
 async def test_client_for_python(user: User, model: ScriptedModel) -> None:
     """As docs/python.md shows it, with a token in place of the provider's."""
     await model.script(add_task("milk"), says("Added."))
