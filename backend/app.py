@@ -13,7 +13,7 @@ from backend.accounts.sessions import Sessions
 from backend.accounts.tokens import PersonalTokens
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
-from backend.api import calendar, files, health, memory, openapi, usage
+from backend.api import calendar, files, health, memory, openapi, profile, usage
 from backend.api.accounts import passwords as password_routes
 from backend.api.accounts import sessions as session_routes
 from backend.api.accounts import tokens as token_routes
@@ -74,7 +74,7 @@ _ROUTERS = (
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
-    token_routes.router,
+    *(token_routes.router, profile.router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _CORS = {

@@ -46,7 +46,6 @@ class UserRow(_OwnedRow, table=True):
     __table_args__ = (CheckConstraint("week_starts BETWEEN 1 AND 7", name="people_week_starts"),)
 
     last_task_id: int = Field(sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")})
-    time_zone: str | None = Field(sa_type=Text)
     week_starts: int | None = Field(sa_type=SmallInteger)
 
 
@@ -119,6 +118,7 @@ class TaskChange(_OwnedRow, table=True):
             ["task_calls.user_id", "task_calls.id"],
             name="task_changes_call_fkey",
             ondelete="CASCADE",
+            deferrable=True,  # for `./todo user adopt`
         ),
         Index("task_changes_by_task", "user_id", "task_id", "id"),
         Index("task_changes_by_call", "user_id", "call_id", "id"),

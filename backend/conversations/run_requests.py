@@ -87,7 +87,7 @@ UPDATE runs SET active = false WHERE user_id = %(user)s AND id IN (SELECT id FRO
 class MessageTime:
     """When a user says something, and in which time zone.
 
-    It is the one that their client names, else the one that it named last, else the server's.
+    It is the one that the request names, else the one of their profile, else the server's.
     """
 
     now: datetime
@@ -212,10 +212,10 @@ async def _send_note(tx: Transaction, reason: str, moment: MessageTime | None, w
 
 
 async def send_moment(tx: Transaction, moment: MessageTime | None) -> dict[str, str | None]:
-    """Stores the time zone that a client names, and returns what the SQL of `MOMENT` needs."""
+    """Returns what the SQL of `MOMENT` needs, and stores the time zone of a user's first message."""
     if moment is None:
         return {"now": None, "time_zone": None, "server_time_zone": None}
     if moment.time_zone is not None:
-        await profiles.send_time_zone(tx, moment.time_zone)
+        await profiles.send_first_time_zone(tx, moment.time_zone)
     now = moment.now.isoformat()
     return {"now": now, "time_zone": moment.time_zone, "server_time_zone": moment.server_time_zone}

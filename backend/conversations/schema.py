@@ -35,6 +35,7 @@ def _in_conversation(*, on_delete: str) -> ForeignKeyConstraint:
         ["user_id", "conversation_id"],
         ["conversations.user_id", "conversations.id"],
         ondelete=on_delete,
+        deferrable=True,  # for `./todo user adopt`
     )
 
 
@@ -122,7 +123,11 @@ class RunRow(_UserRow, table=True):
 
 class ModelTurnRow(_UserRow, table=True):
     __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = (ForeignKeyConstraint(["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE"),)
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE", deferrable=True
+        ),
+    )
 
     run_id: str = Field(primary_key=True)
     number: int = Field(primary_key=True)
@@ -239,15 +244,20 @@ class TokenUsageRow(_UserRow, table=True):
 
 
 class ProfileRow(_UserRow, table=True):
-    """What is stored about a user apart from conversations; `calendar_hash` is that of their calendar's address."""
+    """What is stored about a user apart from conversations; only the user changes `name` and `time_zone`.
+
+    `calendar_hash` is that of their calendar's address.
+    """
 
     __tablename__ = "profiles"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         CheckConstraint("octet_length(calendar_hash) = 32", name="profiles_calendar_hash"),
         CheckConstraint("octet_length(memory) <= 65536", name="profiles_memory"),
+        CheckConstraint("char_length(name) <= 100", name="profiles_name"),
         Index("profiles_by_calendar", "calendar_hash", unique=True),
     )
 
+    name: str | None = None
     time_zone: str | None = None
     calendar_hash: bytes | None = None
     memory: str | None = None

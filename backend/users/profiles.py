@@ -1,16 +1,26 @@
-"""What is stored about a user apart from conversations: time zone, memory, and the address of their calendar."""
+"""What is stored about a user apart from conversations: name, time zone, memory, and the address of their calendar."""
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from common.database import NO_USER, Database, Transaction
 
 _TIME_ZONE = "SELECT time_zone FROM profiles WHERE user_id = %(user)s"
-_SET_TIME_ZONE = """
+# For a user whose zone is not stored yet.
+_SET_FIRST_TIME_ZONE = """
 INSERT INTO profiles (user_id, time_zone)
 SELECT %(user)s, %(zone)s
-WHERE NOT EXISTS (SELECT FROM profiles WHERE user_id = %(user)s AND time_zone = %(zone)s)
-ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
+WHERE NOT EXISTS (SELECT FROM profiles WHERE user_id = %(user)s AND time_zone IS NOT NULL)
+ON CONFLICT (user_id) DO UPDATE SET time_zone = coalesce(profiles.time_zone, excluded.time_zone)"""
+_PROFILE = "SELECT coalesce(name, '') AS name, time_zone FROM profiles WHERE user_id = %(user)s"
+# What is null stays as it is; an empty name removes it.
+_CHANGE_PROFILE = """
+INSERT INTO profiles (user_id, name, time_zone) VALUES (%(user)s, nullif(%(name)s::text, ''), %(zone)s)
+ON CONFLICT (user_id) DO UPDATE SET
+    name = CASE WHEN %(name)s::text IS NULL THEN profiles.name ELSE excluded.name END,
+    time_zone = coalesce(excluded.time_zone, profiles.time_zone)
+RETURNING coalesce(name, '') AS name, time_zone"""
 _HAS_CALENDAR = "SELECT user_id FROM profiles WHERE user_id = %(user)s AND calendar_hash IS NOT NULL"
 _SET_CALENDAR = """
 INSERT INTO profiles (user_id, calendar_hash) VALUES (%(user)s, %(hash)s)
@@ -40,12 +50,32 @@ RETURNING memory"""
 _USER_OF_CALENDAR = "SELECT user_id FROM user_of_calendar(%(hash)s)"
 
 
-async def send_time_zone(tx: Transaction, zone: str) -> None:
-    await tx.execute(_SET_TIME_ZONE, zone=zone)
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """`name` is how the user wants to be called, empty if they have not said it."""
+
+    name: str = ""
+    time_zone: str | None = None
 
 
-async def set_time_zone(database: Database, user_id: str, zone: str) -> None:
-    await database.execute(user_id, _SET_TIME_ZONE, zone=zone)
+async def load_profile(database: Database, user_id: str) -> Profile:
+    return await database.fetch_one(user_id, _PROFILE, Profile) or Profile()
+
+
+async def change_profile(database: Database, user_id: str, *, name: str | None, time_zone: str | None) -> Profile:
+    """Sets what is not None, and returns the profile."""
+    changed = await database.fetch_one(user_id, _CHANGE_PROFILE, Profile, name=name, zone=time_zone)
+    assert changed is not None
+    return changed
+
+
+async def send_first_time_zone(tx: Transaction, zone: str) -> None:
+    """Stores the zone of a request if the user has none yet."""
+    await tx.execute(_SET_FIRST_TIME_ZONE, zone=zone)
+
+
+async def set_first_time_zone(database: Database, user_id: str, zone: str) -> None:
+    await database.execute(user_id, _SET_FIRST_TIME_ZONE, zone=zone)
 
 
 async def load_time_zone(database: Database, user_id: str) -> str | None:

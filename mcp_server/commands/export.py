@@ -17,7 +17,7 @@ _QUERIES: dict[str, LiteralString] = {
     "imports": """
         SELECT arguments->'task_id' AS task_id, idempotency_key, created_at FROM task_calls
         WHERE user_id = %(user)s AND actor = %(importer)s ORDER BY id""",
-    "people": "SELECT time_zone, week_starts FROM people WHERE user_id = %(user)s",
+    "people": "SELECT week_starts FROM people WHERE user_id = %(user)s",
 }
 
 

@@ -8,10 +8,8 @@ from common.clock import find_zone
 from common.database import Transaction
 from mcp_server.tasks.changes import Caller
 
-_LOAD = "SELECT time_zone FROM people WHERE user_id = %(user)s"
-_STORE = """
-INSERT INTO people (user_id, time_zone) VALUES (%(user)s, %(zone)s)
-ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone"""
+# The table is the backend's, which alone writes it: MCP clients name no zone, and a copy would differ from it.
+_LOAD = "SELECT time_zone FROM profiles WHERE user_id = %(user)s"
 
 
 @dataclass(frozen=True)
@@ -25,9 +23,10 @@ class Now:
 
 
 async def get_now(tx: Transaction, caller: Caller) -> Now:
-    """Uses and stores the zone in the call's metadata; without one, the stored zone."""
+    """Uses the zone in the call's metadata; without one, that of the user's profile."""
+    return Now(caller.clock(), caller.zone or await _load_zone(tx) or caller.usual_zone)
+
+
+async def _load_zone(tx: Transaction) -> ZoneInfo | None:
     row = await (await tx.execute(_LOAD)).fetchone()
-    stored: str | None = row["time_zone"] if row else None
-    if caller.zone is not None and caller.zone.key != stored:
-        await tx.execute(_STORE, zone=caller.zone.key)
-    return Now(caller.clock(), caller.zone or (stored and find_zone(stored)) or caller.usual_zone)
+    return find_zone(row["time_zone"]) if row and row["time_zone"] else None

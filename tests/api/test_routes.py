@@ -45,6 +45,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/session/password"): {"old": "correct horse", "new": "battery staple"},
     ("PATCH", "/chats/{chat_id}"): {"title": "hello"},
     ("PATCH", "/tasks/{task_id}"): {"title": "hello"},
+    ("PATCH", "/profile"): {"name": "Anna"},
 }
 EMPTY = {
     ("GET", "/chat/stream/{chat_id}/stream"),

@@ -216,6 +216,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/tasks/{task_id}"): {"": get("/tasks/2")},
     ("GET", "/tasks/{task_id}/files"): {"": get("/tasks/2/files")},
     ("GET", "/tokens"): {"": get("/tokens")},
+    ("GET", "/profile"): {"": get("/profile")},
     ("GET", "/usage"): {"": get("/usage")},
     **{("GET", path): {"": get(path)} for path in ("/today", "/upcoming", "/all", "/done", "/deleted")},
     ("GET", "/t/{task_id}"): {"": get("/t/2")},

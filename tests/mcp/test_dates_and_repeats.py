@@ -7,6 +7,7 @@ import pytest
 
 from tests.mcp.calls import KEY, Tools, due
 from tests.mcp.conftest import NewTools
+from tests.support.stored import Stored
 
 WEEKLY: dict[str, Any] = {"due": "Mon 2996-11-28 09:00", "repeat": "FREQ=WEEKLY;BYDAY=MO"}
 TIMES = ("created_at", "updated_at", "completed_at")
@@ -147,13 +148,17 @@ async def test_a_day_alone_keeps_the_time_of_the_task(tools: Tools) -> None:
     assert (await tools.update(1, due="2026-11-30"))["due"] == due("2026-11-30 15:00")
 
 
-async def test_the_zone_of_a_call_is_kept_for_calls_without_one(tools: Tools, new_tools: NewTools) -> None:
+async def test_zone_of_a_call_else_of_the_profile(tools: Tools, new_tools: NewTools, stored: Stored) -> None:
+    """The zone of a call is not stored."""
     kiritimati, instant = {"todo/time_zone": "Pacific/Kiritimati"}, "2026-11-27T12:00:00Z"
     assert (await tools.add("milk", due=instant))["due"] == due("2026-11-27 13:00")
     assert (await tools.add("bread", due=instant, meta=kiritimati))["due"] == due("2026-11-28 02:00")
-    for unknown in ({}, {"todo/time_zone": "Mars/Olympus"}, {"todo/time_zone": "../../etc/passwd"}):
-        assert (await tools.call("list_tasks", meta=unknown))["time_zone"] == "Pacific/Kiritimati"
-        assert (await tools.add("eggs", due=instant, meta=unknown))["due"] == due("2026-11-28 02:00")
+    unknown = [{}, {"todo/time_zone": "Mars/Olympus"}, {"todo/time_zone": "../../etc/passwd"}]
+    for zone, when in (("Europe/Berlin", "2026-11-27 13:00"), ("Asia/Tokyo", "2026-11-27 21:00")):
+        for meta in unknown:
+            assert (await tools.call("list_tasks", meta=meta))["time_zone"] == zone
+            assert (await tools.add("eggs", due=instant, meta=meta))["due"] == due(when)
+        stored.set_time_zone(tools.user, "Asia/Tokyo")
     assert (await new_tools().call("list_tasks"))["time_zone"] == "Europe/Berlin"
 
 

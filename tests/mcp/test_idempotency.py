@@ -80,13 +80,6 @@ async def test_a_key_belongs_to_its_user(tools: Tools, new_tools: NewTools) -> N
     assert (await other.add("his", meta=KEY))["title"] == "his"
 
 
-async def test_a_repeated_addition_keeps_the_zone_that_came_later(tools: Tools) -> None:
-    zones = [{"todo/time_zone": "Europe/Berlin", **KEY}, {"todo/time_zone": "Asia/Tokyo"}]
-    for meta in (*zones, zones[0]):
-        await tools.add("milk", due="tomorrow", meta=meta)
-    assert (await tools.call("list_tasks"))["time_zone"] == "Asia/Tokyo"
-
-
 async def test_a_list_may_have_a_key(tools: Tools) -> None:
     await tools.call("list_tasks", meta=KEY)
     assert len((await tools.call("list_tasks", meta=KEY))["tasks"]) == 1

@@ -111,7 +111,7 @@ async def test_calls_at_the_same_time_get_no_more_together(limited: Limited) -> 
 
 
 async def test_near_the_most_tasks_calls_do_not_wait_in_a_circle(limited: Limited) -> None:
-    """A completion of a repeat leaves a task, and an addition makes one; zones of the user change, too."""
+    """A completion of a repeat leaves a task, and an addition makes one; calls come from two zones."""
     async with limited(limit_tasks=1_000) as tools:
         for number in range(20):
             await tools.add(str(number), due="2030-01-01", repeat="FREQ=DAILY")

@@ -155,6 +155,13 @@ class Stored:
         ):
             self._connection.execute(statement, {"user": user})
 
+    def set_time_zone(self, user: str, zone: str) -> None:
+        self._connection.execute(
+            "INSERT INTO profiles (user_id, time_zone) VALUES (%s, %s)"
+            " ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone",
+            [user, zone],
+        )
+
     def add_daily_tasks(self, user: str, count: int, *, long_descriptions: int = 0) -> None:
         """Inserts tasks with consecutive due days; the first `long_descriptions` have long descriptions."""
         statement = """

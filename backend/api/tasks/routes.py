@@ -238,10 +238,10 @@ async def _find_local_time(services: Services, user: AuthenticatedUser, written:
 
 
 async def _find_time_zone(services: Services, user: AuthenticatedUser) -> str | None:
-    """Returns the time zone that the request names, after storing it, or else the one that was named last."""
+    """Returns the time zone that the request names, which is stored if the user has none, or else the stored one."""
     if user.time_zone is None:
         return await profiles.load_time_zone(services.database, user.user_id)
-    await profiles.set_time_zone(services.database, user.user_id, user.time_zone)
+    await profiles.set_first_time_zone(services.database, user.user_id, user.time_zone)
     return user.time_zone
 
 
