@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import json
 import os
 import shutil
 import stat
@@ -68,6 +69,24 @@ def forget(arguments: Sequence[str]) -> None:
     sys.stdout.write(f"Deleted for good: folders {folders}.\n")
 
 
+def adopt(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="adopt", description="Moves the files of a user whose data `python -m backend adopt` gave to another one."
+    )
+    parser.parse_args(arguments)
+    store, adopted = _find_store(), json.load(sys.stdin)
+    if store is None:
+        return
+    try:
+        moved, left = store.move_folders(adopted["old"], adopted["new"], {*adopted["conversations"]})
+    except OSError as error:
+        sys.exit(f"Not all files could be moved ({error.strerror}). Run the command again.")
+    if moved:
+        sys.stdout.write(f"Moved: folders {moved}.\n")
+    if left:
+        sys.exit(f"{left} folders were not moved: {adopted['new']} has files in the same conversations already.")
+
+
 def restore(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="restore", description="Reads a tar archive of all users' files.")
     parser.add_argument("--replace", action="store_true", help="though there are files")
@@ -92,6 +111,7 @@ def restore(arguments: Sequence[str]) -> None:
 
 
 COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {
+    "adopt": adopt,
     "backup": backup,
     "check": check,
     "export": export,

@@ -184,7 +184,7 @@ class CardService:
             raise NotFound.of("item", click.card_id)
         shown: list[Card] = []
         if (change := _choose_change(self.tools, click, card)) is not None:
-            act_id = derive_id("act", user_id, click.key)
+            act_id = derive_id("act", click.key)
             tasks = {task.id: task.title for task in await self._change_tasks(user_id, change, act_id, time_zone)}
             await conversations.add_change(
                 self.database, user_id, conversation_id, change_id=act_id, kind=change.kind, tasks=[*tasks.items()]

@@ -23,7 +23,7 @@ def run(arguments: Sequence[str]) -> None:
 
 async def delete_user(database: Database, *, user: str) -> dict[str, int]:
     """Deletes all that this service stores of a user, and returns how many rows of each table."""
-    await _stop_runs(database, user)
+    await stop_runs(database, user)
     return await data.delete_all(database, user)
 
 
@@ -35,7 +35,7 @@ async def _forget(database: Database, *, user: str) -> None:
     sys.stdout.write(f"Deleted for good: {deleted}.\n")
 
 
-async def _stop_runs(database: Database, user: str) -> None:
+async def stop_runs(database: Database, user: str) -> None:
     """Requests that a user's runs stop, in whichever process, and waits up to ten seconds for that."""
     running = await runs.load_running(database, user)
     for one in running:

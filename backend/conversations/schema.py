@@ -124,9 +124,7 @@ class RunRow(_UserRow, table=True):
 class ModelTurnRow(_UserRow, table=True):
     __tablename__ = "model_turns"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE", deferrable=True
-        ),
+        ForeignKeyConstraint(["user_id", "run_id"], ["runs.user_id", "runs.id"], ondelete="CASCADE", deferrable=True),
     )
 
     run_id: str = Field(primary_key=True)

@@ -201,9 +201,12 @@ class TaskTools(McpConnection):
                 raise TasksUnavailable from error
 
 
-def derive_id(kind: str, user_id: str, key: str | None) -> str:
-    """Returns the id of a change by hand; for the same key of a user it is the same, and does not reveal the key."""
-    return f"{kind}_{hashlib.sha256(f'{user_id} {key}'.encode()).hexdigest()}" if key else new_id(kind)
+def derive_id(kind: str, key: str | None) -> str:
+    """Returns the id of a change by hand; for the same key it is the same, and does not reveal the key.
+
+    It is stored with its user, whose id may change by `./todo user adopt`.
+    """
+    return f"{kind}_{hashlib.sha256(key.encode()).hexdigest()}" if key else new_id(kind)
 
 
 def _add_time_zone(time_zone: str | None) -> dict[str, str]:

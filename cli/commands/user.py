@@ -5,7 +5,7 @@ import tempfile
 
 from cli import terminal
 from cli.arguments import Commands, add_command, add_data_dir, user
-from cli.commands import user_data
+from cli.commands import user_adopt, user_data
 from cli.database import postgres
 from cli.errors import CliError
 from cli.services import running_settings, service_command
@@ -41,6 +41,7 @@ def add(commands: Commands) -> None:
         if name not in ("list", "setup"):
             options = {"nargs": "?", "default": None} if name == "log" else {}
             action.add_argument("name", type=user, metavar="NAME", help="the name of the user", **options)
+    user_adopt.add_adopt(actions)
 
 
 def run(arguments: argparse.Namespace) -> int:

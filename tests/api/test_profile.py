@@ -1,4 +1,4 @@
-"""A user's name and time zone: the zone of a request decides that request alone, and the user changes the stored one."""
+"""A user's name and time zone: the zone of a request decides that request alone, and only the user changes theirs."""
 
 from typing import Any
 

@@ -1,12 +1,13 @@
 """Stores the folders of all users."""
 
+import errno
 import hashlib
 import os
 import re
 import secrets
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,33 @@ class Store:
             removed = self._move_away(self.get_directory(user).name, name or "")
         self._delete_removed()
         return removed
+
+    def move_folders(self, old: str, new: str, conversations: Container[str]) -> tuple[int, int]:
+        """Gives the folders of these conversations to another user; can be repeated if it is interrupted.
+
+        Returns how many it has moved, and how many not, as the new user has files in the same folder.
+        """
+        source, target = self.get_directory(old).name, self.get_directory(new).name
+        moved, left = set[str](), set[str]()
+        for above in (self.root, self.root / _RESULTS, self.root / _UPLOADS):
+            for path in sorted((above / source).glob("*")):
+                if path.name.partition(".")[0] in conversations:  # an agent's has its name after a dot
+                    (moved if self._move_folder(path, above / target) else left).add(path.name)
+            with suppress(OSError):  # not empty
+                (above / source).rmdir()
+        return len(moved - left), len(left)
+
+    def _move_folder(self, path: Path, target: Path) -> bool:
+        with self._lock:
+            target.mkdir(mode=_PRIVATE, exist_ok=True)
+            path.chmod(_PRIVATE)  # moving a directory needs the right to write in it
+            try:
+                path.rename(target / path.name)  # replaces an empty directory
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                return False
+        return True
 
     def remove_unused(self, before: float) -> int:
         """Removes the folders that were last used before a Unix time; returns their number."""

@@ -166,7 +166,7 @@ async def undo(services: AppServices, user: LimitedUser, key: KeyedRequest, body
 async def move_overdue(services: AppServices, user: LimitedUser, key: KeyedRequest) -> schemas.MovedTasks:
     """Moves all overdue tasks to today, without times that have passed."""
     zone = await _find_time_zone(services, user)
-    moved = schemas.MovedTasks(tasks=[], not_found=[], batch=derive_id("hand", user.user_id, key and key.key))
+    moved = schemas.MovedTasks(tasks=[], not_found=[], batch=derive_id("hand", key and key.key))
     with _translated_errors():
         while moved.count % PART_TASKS == 0:
             part = moved.count // PART_TASKS
@@ -219,7 +219,7 @@ async def _make_change(
     services: Services, user: AuthenticatedUser, key: IdempotencyKey | None, change: ChangeCall
 ) -> schemas.ChangedTasks:
     zone = await _find_time_zone(services, user)
-    batch = derive_id("hand", user.user_id, key and key.key)
+    batch = derive_id("hand", key and key.key)
     with _translated_errors():
         result = await change(user_id=user.user_id, key=batch, time_zone=zone)
         return schemas.ChangedTasks.from_tool(result, batch=batch)
