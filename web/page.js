@@ -30,6 +30,7 @@ const loadCalendar = openedModule(() => import("./calendar.js"));
 const loadDevices = openedModule(() => import("./devices.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
 const loadPassword = openedModule(() => import("./password-dialog.js"));
+const loadProfile = openedModule(() => import("./profile.js"));
 const loadShortcutSheet = openedModule(() => import("./shortcut-sheet.js"));
 const loadSignOut = openedModule(() => Promise.all([import("./sign-in.js"), import("./sign-out.js")]));
 
@@ -60,6 +61,7 @@ const foot = new Foot(config, theme, {
     if (unsaved) module?.showMemory({ say, unauthorized: () => void askToSignIn(), unsaved });
   },
   accessTokens: async () => (await loadAccessTokens())?.showAccessTokens(() => void askToSignIn()),
+  profile: async () => (await loadProfile())?.showProfile(ofProfile),
   devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
   password: async () => (await loadPassword())?.showPassword({ say, unauthorized: () => void askToSignIn() }),
   keys: () => void showKeys(),
@@ -70,6 +72,7 @@ const foot = new Foot(config, theme, {
     return response?.ok ? response.json() : undefined;
   },
 });
+const ofProfile = { say, unauthorized: () => void askToSignIn(), changed: (/** @type {{name: string}} */ { name }) => foot.call(name) };
 const assistant = new Assistant(config, { theme, foot, list, follow });
 /** What the user has not saved, while one is signed in. @type {Unsaved | null} */
 let unsaved = null;
@@ -77,6 +80,8 @@ let unsaved = null;
 let lastUser = user.last;
 /** Loaded after the list. @type {Reminders | null} */
 let reminders = null;
+/** Removes the question for the time zone, if there is one. */
+let endQuestion = () => {};
 /** What another app has shared, until somebody is signed in. */
 let textToShow = shared;
 /** Whether the open conversation does not exist. */
@@ -165,13 +170,21 @@ function enter(of) {
 
 /** Notifies of tasks that become due, if the user wants it, and stores the page for use without a connection. */
 async function beginBackgroundWork() {
-  const modules = await Promise.all([import("./reminders.js"), import("./offline.js")]).catch(() => null);
+  const modules = await Promise.all([import("./reminders.js"), import("./offline.js"), import("./profile.js")]).catch(() => null);
   if (!modules || !panes.list) return; // the server cannot be reached, or they have signed out meanwhile
-  const [{ Reminders }, { openOffline }] = modules;
+  const [{ Reminders }, { openOffline }, { followProfile }] = modules;
   reminders ??= new Reminders(fetchFromHere, list.open);
   if (reminders.possible) foot.remind(reminders.wanted);
   reminders.begin();
+  void askForZone(followProfile);
   await openOffline();
+}
+
+/** Shows the name of the profile, and asks for the time zone if this device is in another one. @param {typeof import("./profile.js").followProfile} followProfile */
+async function askForZone(followProfile) {
+  const of = panes.list;
+  endQuestion = await followProfile(ofProfile);
+  if (panes.list !== of) endQuestion(); // they have signed out meanwhile
 }
 
 /** Shows the place of the router. @param {Place} was the place before */
@@ -269,6 +282,7 @@ async function askToSignIn() {
   sideBar.follow(null, null);
   sideBar.close();
   reminders?.end();
+  endQuestion();
   assistant.remove();
   for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // all are of the user
   await unsaved?.close(); // after the list and the chat, which have stored what was typed

@@ -302,6 +302,22 @@ export const TEXTS = {
     endOne: (name) => `End: ${name}`,
     ended: "Ended.",
   },
+  profile: {
+    title: "Profile",
+    name: "Name",
+    zone: "Time zone",
+    /** @param {string | null} device */
+    about: (device) => `Your calendar and programs use this time zone${device ? `. This device is in ${device}.` : "."}`,
+    saved: "Saved.",
+    /** @param {string} device @param {string} stored */
+    differs: (device, stored) => `This device is in ${device}, and your time zone is ${stored}.`,
+    /** @param {string} zone */
+    use: (zone) => `Use ${zone}`,
+    /** @param {string} zone */
+    keep: (zone) => `Keep ${zone}`,
+    /** @param {string} zone */
+    nowIn: (zone) => `Your time zone is ${zone} now.`,
+  },
   memory: {
     title: "Memory",
     about: "The assistant reads these notes before every answer: what it should know about you and how you like things. Only you can change them.",

@@ -22,6 +22,9 @@ from tests.support.users import User
 
 PAGE = "/"
 expect.set_options(timeout=120_000)  # a busy machine takes longer than the 5 s of the default
+KEEP_ZONE = """try {
+    localStorage["todo.zone-kept"] = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+} catch {}"""
 SETTLED = """() => new Promise(requestAnimationFrame)
     .then(() => document.getAnimations().filter((one) => one instanceof CSSTransition).map((one) => one.finished))
     .then(Promise.allSettled.bind(Promise))
@@ -89,7 +92,13 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
     contexts: list[BrowserContext] = []
 
     async def open_it(
-        path: str = PAGE, *, signed_in: bool = True, prepare: Any = None, pane: str = "chat", **options: Any
+        path: str = PAGE,
+        *,
+        signed_in: bool = True,
+        asks_zone: bool = False,
+        prepare: Any = None,
+        pane: str = "chat",
+        **options: Any,
     ) -> Page:
         context = await browser.new_context(base_url=stack.url, **options)
         contexts.append(context)
@@ -100,6 +109,8 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
         page = await context.new_page()
         screen.watch(page, problems)
         await page.add_init_script(f"try {{ localStorage['todo.pane'] ??= '{pane}' }} catch {{}}")  # on a small screen
+        if not asks_zone:  # as if the user had kept the stored zone before
+            await page.add_init_script(KEEP_ZONE)
         if prepare is not None:
             await prepare(page)
         await page.goto(path)

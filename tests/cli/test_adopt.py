@@ -150,7 +150,7 @@ async def test_everything_goes_on_with_the_new_user(
     assert (await old.chatkit.post("threads.custom_action", **params)).status_code == 404
     waiting = await wait_for_approval(new, thread)
     await new.runs.approve(waiting.chat, waiting.run, waiting.approval, approved=True)
-    await until(lambda: stored.run_statuses(new.name)[-1] == "completed", seconds=5)
+    await until(lambda: stored.run_statuses(new.name)[-1] == "completed")
     added = await new.runs.http.post("/tasks", json={"title": "eggs"})
     assert added.json()["tasks"][0]["id"] == 4, "numbers go on"
     assert (await old.runs.tasks("all"))["tasks"] == []

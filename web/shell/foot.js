@@ -22,6 +22,7 @@ const THEMES = ["system", "light", "dark"];
  * @property {(wanted: boolean) => void} remind
  * @property {() => void} calendar
  * @property {() => void} memory
+ * @property {() => void} profile
  * @property {() => void} devices
  * @property {() => void} password
  * @property {() => void} accessTokens
@@ -35,6 +36,8 @@ const THEMES = ["system", "light", "dark"];
 export class Foot {
   /** Who is signed in. @type {string | null} */
   #user = null;
+  /** How they want to be called, if they have said it. */
+  #name = "";
   /** Whether notifications are shown; undefined if the browser cannot show them. @type {boolean | undefined} */
   #reminding;
   /** The name of the shown chat. */
@@ -59,7 +62,14 @@ export class Foot {
   /** @param {string | null} user who is signed in; null for nobody */
   enter(user) {
     this.#user = user;
+    this.#name = "";
     this.#usage = undefined;
+    this.draw();
+  }
+
+  /** @param {string} name */
+  call(name) {
+    this.#name = this.#user === null ? "" : name;
     this.draw();
   }
 
@@ -85,9 +95,11 @@ export class Foot {
   }
 
   draw() {
-    const named = this.#user !== null && this.#config.auth !== "none";
-    const name = named ? html`<p class="user" title=${removeBidiControls(TEXTS.signedInAs(this.#user))} dir="auto" translate="no">${this.#user}</p>` : nothing;
-    render([name, this.#badge(), this.#menu()], this.#place);
+    const id = this.#config.auth === "none" ? null : this.#user;
+    const title = id === null ? nothing : removeBidiControls(TEXTS.signedInAs(id));
+    const name = this.#name || id;
+    const shown = name ? html`<p class="user" title=${title} dir="auto" translate="no">${name}</p>` : nothing;
+    render([shown, this.#badge(), this.#menu()], this.#place);
   }
 
   #badge() {
@@ -128,7 +140,7 @@ export class Foot {
             </button>`
           : nothing}
         ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, actions.calendar) : nothing}
-        ${this.#user !== null ? menuButton("notes", TEXTS.memory.title, actions.memory) : nothing}
+        ${this.#user !== null ? [menuButton("notes", TEXTS.memory.title, actions.memory), menuButton("profile", TEXTS.profile.title, actions.profile)] : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}
         ${this.#user !== null && this.#config.auth !== "none"
           ? [
