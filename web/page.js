@@ -72,7 +72,12 @@ const foot = new Foot(config, theme, {
     return response?.ok ? response.json() : undefined;
   },
 });
-const ofProfile = { say, unauthorized: () => void askToSignIn(), changed: (/** @type {{name: string}} */ { name }) => foot.call(name) };
+const ofProfile = {
+  say,
+  unauthorized: () => void askToSignIn(),
+  changed: (/** @type {{name: string}} */ { name }) => foot.call(name),
+  saved: () => endQuestion(), // they have seen the zone
+};
 const assistant = new Assistant(config, { theme, foot, list, follow });
 /** What the user has not saved, while one is signed in. @type {Unsaved | null} */
 let unsaved = null;

@@ -10,7 +10,7 @@ const KEPT = "todo.zone-kept"; // the zone of this device for which the user has
 
 /** What `GET /profile` responds. @typedef {{name: string, time_zone: string | null}} Profile */
 
-/** @typedef {{say: (text: string) => void, unauthorized: () => void, changed: (profile: Profile) => void}} Page */
+/** @typedef {{say: (text: string) => void, unauthorized: () => void, changed: (profile: Profile) => void, saved: () => void}} Page */
 
 /** @typedef {{profile?: Profile, status?: string, problem?: string}} State */
 
@@ -63,7 +63,7 @@ function askForZone(device, stored, page) {
   const text = html`<p role="status" translate="no">${MESSAGES.differs(device, stored)}</p>`;
   render(
     html`${text}
-      <button type="button" class="button primary" @click=${use}>${MESSAGES.use(device)}</button>
+      <button type="button" class="button" @click=${use}>${MESSAGES.use(device)}</button>
       <button type="button" class="button" @click=${keep}>${MESSAGES.keep(stored)}</button>`,
     question,
   );
@@ -81,7 +81,7 @@ function isSameZone(one, other) {
 }
 
 /** Shows the dialog in which users change their name and time zone. @param {Page} page */
-export async function showProfile({ unauthorized, changed }) {
+export async function showProfile({ unauthorized, changed, saved }) {
   const dialog = document.createElement("dialog");
   dialog.className = "sheet profile";
   dialog.setAttribute("aria-labelledby", "profile-title");
@@ -100,6 +100,7 @@ export async function showProfile({ unauthorized, changed }) {
     if (!response?.ok) return draw({ problem: response ? await sentence(response) : TEXTS.unreachable });
     const profile = await response.json();
     changed(profile);
+    if (change) saved();
     draw({ profile, status: change ? MESSAGES.saved : "" });
   };
   /** @param {SubmitEvent} event */
