@@ -225,6 +225,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/service-worker.js"): {"": get("/service-worker.js")},
     ("GET", "/widget"): {"": get("/widget")},
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
+    ("PATCH", "/profile"): {"stacked marks": send("PATCH", "/profile", {"name": "e" + "\u0301" * 15_000})},
     ("PATCH", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("PATCH", description=DESCRIPTION)},
     ("POST", "/calendar"): {"": get("/calendar")},  # a new address would replace the one of other cases
     ("POST", "/chat"): {
