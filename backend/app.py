@@ -14,6 +14,7 @@ from backend.accounts.tokens import PersonalTokens
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, openapi, profile, usage
+from backend.api.accounts import links as link_routes
 from backend.api.accounts import passwords as password_routes
 from backend.api.accounts import sessions as session_routes
 from backend.api.accounts import tokens as token_routes
@@ -26,6 +27,7 @@ from backend.api.head import HeadRequests
 from backend.api.identity import TIME_ZONE_HEADER, USER_HEADER, Identity
 from backend.api.interactions import routes as interactions
 from backend.api.interactions.service import InteractionService
+from backend.api.local_network import LinkedDevices, LocalNetwork
 from backend.api.page.renderer import PageRenderer
 from backend.api.page.routes import PageRoutes
 from backend.api.path_prefix import PathPrefix
@@ -74,9 +76,10 @@ _ROUTERS = (
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
-    *(token_routes.router, profile.router),
+    *(link_routes.router, link_routes.user_router, token_routes.router, profile.router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
+_LINKS_PER_MINUTE = 10  # taken from an address
 _CORS = {
     "allow_credentials": True,
     "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
@@ -104,7 +107,11 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with watchdog(), _open_services(settings, endpoint, servers) as app.state.services:
-            yield
+            if local_network is None:
+                yield
+                return
+            async with local_network.watch(app.state.services.database):
+                yield
 
     app = FastAPI(
         title="todo-assistant",
@@ -114,6 +121,8 @@ def create_app(
         redoc_url=None,
         openapi_url=None,
     )
+    local_network = LocalNetwork(app, settings) if settings.links_devices else None
+    app.state.local_network = local_network
     app.state.keep_alive_seconds = keep_alive_seconds
     app.state.identity = Identity(settings)
     app.state.openapi = None
@@ -123,7 +132,10 @@ def create_app(
     for router in _ROUTERS:
         app.include_router(router)
     app.state.page = PageRenderer(settings, endpoint)
-    app.router.routes.extend(PageRoutes(app.state.page).list_routes())
+    page = PageRoutes(app.state.page).list_routes()
+    app.router.routes.extend(page)
+    if not settings.signs_in:
+        app.add_middleware(LinkedDevices, identity=app.state.identity, page=page)
     app.add_middleware(
         Edge,
         hosts=settings.allowed_hosts,
@@ -134,7 +146,7 @@ def create_app(
     traced = [settings.path + path for path in ("/chatkit", "/chats", "/chat")]
     app.add_middleware(TelemetryMiddleware, traced=traced)
     app.add_middleware(PathPrefix, path=settings.path)
-    app.add_middleware(AddressTurns, most=AT_ONCE if settings.signs_in else None)
+    app.add_middleware(AddressTurns, most=AT_ONCE if settings.has_sessions else None)
     return app
 
 
@@ -148,7 +160,7 @@ async def _open_services(
         await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
         database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
         sessions = Sessions(database)
-        if settings.signs_in:
+        if settings.has_sessions:
             await stack.enter_async_context(sessions.ended.watch())
         model = ChatModel(endpoint)
         stack.push_async_callback(model.client.aclose)
@@ -206,6 +218,7 @@ async def _open_services(
             poll_limit=RateLimit(settings.limit_requests_per_minute),
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
             sign_in_limit=RateLimit(_SIGN_INS_PER_MINUTE),
+            link_limit=RateLimit(_LINKS_PER_MINUTE),
             requests=create_request_queue(settings.limit_requests_at_once),
             open_responses=SimultaneousLimit(settings.limit_open_responses),
             backend_url=settings.backend_url,

@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings
 
 from common import ISSUER
 from common.environment import CONFIG, CommaSeparated, require
+from common.server.private_address import is_private
 from common.settings import (
     WRONG_ISSUER,
     HttpUrl,
@@ -60,6 +61,15 @@ def _check_page_url(url: str) -> str:
     if not is_http(url) or "?" in url or "#" in url:
         raise PydanticCustomError("setting", "must be the address people reach the page by, https://…")
     return url.rstrip("/")
+
+
+DeviceHost = Annotated[
+    str,
+    require(
+        lambda host: host in ("auto", "off") or is_private(host),
+        "must be auto, off, or a private address of this machine, such as 192.168.1.20",
+    ),
+]
 
 
 class AddressSettings(SignInSettings):
@@ -232,6 +242,12 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
     one (./todo chat --here). ./todo up makes it, in a file that only its user can read; it needs AUTH_MODE=none.
     """
 
+    device_host: DeviceHost | None = None
+    """The private address at which linked devices reach the page with AUTH_MODE=none, at the port of the page: auto
+    (that of the default route), an address of this machine, or off. Nothing listens there unless there is a link for a
+    device, or a linked device. AUTH_NONE_BEYOND_LOOPBACK turns it off. Default: off, or with ./todo up auto.
+    """
+
     date_order: Literal["day-first", "month-first"] | None = None  # as `english.DateOrder`, without its grammar
     """The order of day and month in a date such as 12/05 that is typed into the list of tasks or said to the offline
     model: day-first or month-first. Without it such a date is not understood and stays in the title.
@@ -312,6 +328,16 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
         if self.workspace_token_secret is not None and self.workspace_token_secret in others:
             return "WORKSPACE_TOKEN_SECRET must differ from the other secrets. Make one with `openssl rand -hex 32`."
         return super().find_problem()
+
+    @property
+    def links_devices(self) -> bool:
+        """Whether devices of the local network can be linked although there is no sign-in."""
+        is_off = self.signs_in or self.device_host in (None, "off") or self.auth_none_beyond_loopback
+        return not is_off and self.mcp_token_secret is not None
+
+    @property
+    def has_sessions(self) -> bool:
+        return self.signs_in or self.links_devices
 
     @property
     def has_workspace(self) -> bool:

@@ -12,7 +12,7 @@ const MESSAGES = TEXTS.devices;
 
 /**
  * @typedef {object} State
- * @property {Session[]} sessions the last used first; empty until they are loaded
+ * @property {Session[] | null} sessions the last used first; null until they are loaded
  * @property {string} [status]
  * @property {string} [problem]
  */
@@ -24,7 +24,7 @@ export async function showDevices(unauthorized) {
   dialog.setAttribute("aria-labelledby", "devices-title");
   dialog.addEventListener("close", () => dialog.remove());
   /** @type {State} */
-  let state = { sessions: [] };
+  let state = { sessions: null };
   let isEnding = false;
   /** @param {Partial<State>} now */
   const draw = (now) => {
@@ -64,14 +64,17 @@ export async function showDevices(unauthorized) {
 /** @param {State} state @param {(path: string, click: MouseEvent) => void} end */
 const content = ({ sessions, status, problem }, end) => html`
   <h2 id="devices-title" tabindex="-1" autofocus>${MESSAGES.title}</h2>
+  ${sessions?.length === 0 ? html`<p>${MESSAGES.none}</p>` : nothing}
   <ul>
-    ${repeat(sessions, ({ id }) => id, (session) => row(session, end))}
+    ${repeat(sessions ?? [], ({ id }) => id, (session) => row(session, end))}
   </ul>
   <p class="quiet" role="status" translate="no">${status ?? ""}</p>
   ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
   <form method="dialog">
-    ${sessions.some((session) => !session.is_current)
-      ? html`<button type="button" class="button danger" @click=${(/** @type {MouseEvent} */ click) => end("sessions", click)}>${MESSAGES.endOthers}</button>`
+    ${sessions?.some((session) => !session.is_current)
+      ? html`<button type="button" class="button danger" @click=${(/** @type {MouseEvent} */ click) => end("sessions", click)}>
+          ${sessions.some((session) => session.is_current) ? MESSAGES.endOthers : MESSAGES.endAll}
+        </button>`
       : nothing}
     <button type="submit" class="button">${TEXTS.close}</button>
   </form>

@@ -34,9 +34,16 @@
     return (await response.clone().json()).user_id;
   };
 
+  /** Returns the code of a link for this device, which leaves the address bar at once; null if the address has none. */
+  const takeLink = () => {
+    const [, code = null] = /^#link=([\w-]+)$/.exec(location.hash) ?? [];
+    if (code !== null) history.replaceState(history.state, "", location.pathname + location.search);
+    return code;
+  };
+
   const session = fetch("session", { cache: "no-store" });
   /** @type {Early} */
-  const early = { headersOf, user: stored("todo.person"), session, page: null, worker: navigator.serviceWorker?.controller ?? null };
+  const early = { headersOf, link: takeLink(), takeLink, user: stored("todo.person"), session, page: null, worker: navigator.serviceWorker?.controller ?? null };
   const whoever = early.user === null ? session.then(userOf) : Promise.resolve(early.user);
   /** @param {string} user */
   const load = (user) => {

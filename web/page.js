@@ -28,6 +28,7 @@ const ASK_AGAIN = 2000; // ms
 const loadAccessTokens = openedModule(() => import("./access-tokens.js"));
 const loadCalendar = openedModule(() => import("./calendar.js"));
 const loadDevices = openedModule(() => import("./devices.js"));
+const loadPhone = openedModule(() => import("./phone.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
 const loadPassword = openedModule(() => import("./password-dialog.js"));
 const loadProfile = openedModule(() => import("./profile.js"));
@@ -62,6 +63,7 @@ const foot = new Foot(config, theme, {
   },
   accessTokens: async () => (await loadAccessTokens())?.showAccessTokens(() => void askToSignIn()),
   profile: async () => (await loadProfile())?.showProfile(ofProfile),
+  phone: async () => (await loadPhone())?.showPhone(() => void askToSignIn()),
   devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
   password: async () => (await loadPassword())?.showPassword({ say, unauthorized: () => void askToSignIn() }),
   keys: () => void showKeys(),
@@ -100,7 +102,8 @@ const linked = !visit.get("todo.visited") && !["", WIDGET].includes(pathBelowBas
 if (router.restored || linked) panes.show(router.place.pane);
 else router.paneWent(panes.shows("tasks") ? "tasks" : "chat", { replace: true });
 visit.set("todo.visited", "yes");
-void begin();
+addEventListener("hashchange", () => void offerLink(window.early.takeLink()));
+void (window.early.link === null || config.missing ? begin() : offerLink(window.early.link));
 
 /** Opens the page of the user who is signed in: at once if this browser knows who it is. */
 async function begin() {
@@ -276,8 +279,27 @@ function follow(element) {
   });
 }
 
-/** Removes everything of the last user from the page. */
+/** Asks whether this browser shall use the tasks of whoever made a link. @param {string | null} code */
+async function offerLink(code) {
+  if (code === null) return;
+  window.early.session = window.early.page = null; // their responses are of nobody, or of another user
+  await clear();
+  const { offerTasks } = await loadModule(() => import("./taken-link.js"));
+  offerTasks(byId("tasks"), code, begin);
+}
+
 async function askToSignIn() {
+  await clear();
+  if (config.auth === "none") {
+    const { showNotLinked } = await loadModule(() => import("./taken-link.js"));
+    return showNotLinked(byId("tasks"));
+  }
+  const { showSignIn } = await loadModule(() => import("./sign-in.js"));
+  showSignIn(byId("tasks"), begin, config.auth);
+}
+
+/** Removes everything of the last user from the page. */
+async function clear() {
   document.body.classList.add("alone");
   foot.enter(null);
   conversationTitle = null;
@@ -292,8 +314,6 @@ async function askToSignIn() {
   for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // all are of the user
   await unsaved?.close(); // after the list and the chat, which have stored what was typed
   unsaved = null;
-  const { showSignIn } = await loadModule(() => import("./sign-in.js"));
-  showSignIn(byId("tasks"), begin, config.auth);
 }
 
 async function leave() {

@@ -64,6 +64,7 @@ export const TEXTS = {
     setUpElse:
       "Other providers are openai, anthropic and ollama. Ollama runs on your own machine and needs no key. All settings are in .env.example.",
     unchecked: "No sign-in: anyone who can open this page can see and change these tasks.",
+    linked: "No sign-in on this computer: whoever uses it can see and change these tasks. So can the devices that you link.",
     /** @param {string | null} confinement */
     agents: (confinement) => {
       if (!confinement) return "Agents can read and write files. They cannot run commands on this machine.";
@@ -272,6 +273,9 @@ export const TEXTS = {
     /** @param {string} name @param {string} when @param {string} begun */
     endOne: (name, when, begun) => `End: ${name}, last used ${when}, signed in ${begun}`,
     endOthers: "End all others",
+    /** Where nobody signs in, all others are all. */
+    endAll: "End all",
+    none: "No other device is linked.",
     ended: "Ended.",
   },
   accessTokens: {
@@ -317,6 +321,31 @@ export const TEXTS = {
     keep: (zone) => `Keep ${zone}`,
     /** @param {string} zone */
     nowIn: (zone) => `Your time zone is ${zone} now.`,
+  },
+  phone: {
+    menu: "Use on my phone",
+    title: "Use on my phone",
+    scan: "Scan this code with your phone's camera, or open the address there. Then press the button that it shows.",
+    qrCode: "QR code of the address below",
+    address: "Address",
+    making: "Making a link…",
+    /** @param {string} time */
+    until: (time) => `It works once, until ${time}. Whoever opens it first can see and change your tasks.`,
+    another: "Make a new link",
+    notCopied: "Could not copy. Select the address and copy it yourself.",
+    overHttps: "This address has https: on the phone the page also works offline, shows notifications and can be installed as an app.",
+    overHttp:
+      "This address has no https. The tasks cross your network unencrypted, so use it only in a network that you trust. These do not work on the phone:",
+    withoutHttps: ["the page without a connection", "notifications", "installing it as an app", "buttons that copy"],
+    how: "“On your phone” in the documents tells how to get https.",
+  },
+  takenLink: {
+    title: "Use your tasks on this device?",
+    about: "This browser then stays signed in as whoever made the link. Agree only on a device of your own.",
+    agree: "Use my tasks here",
+    refuse: "Not now",
+    notLinked: "This device is not linked",
+    notLinkedHow: "On the computer that has your tasks, choose “Use on my phone” in the menu, and open the new link here.",
   },
   memory: {
     title: "Memory",

@@ -15,6 +15,7 @@ _BYTES = 24  # 32 characters
 _ADD = """
 INSERT INTO one_time_codes (user_id, hash, kind, details, expires_at)
 VALUES (%(user)s, %(hash)s, %(kind)s, %(details)s, now() + make_interval(secs => %(seconds)s))"""
+_REPLACE = "DELETE FROM one_time_codes WHERE user_id = %(user)s AND kind = %(kind)s"
 _TAKE = "SELECT user_id, details FROM take_one_time_code(%(hash)s, %(kind)s)"
 
 
@@ -25,10 +26,21 @@ class TakenCode:
 
 
 async def make_code(
-    database: Database, user_id: str, kind: Kind, *, seconds: float, details: dict[str, Any] | None = None
+    database: Database,
+    user_id: str,
+    kind: Kind,
+    *,
+    seconds: float,
+    details: dict[str, Any] | None = None,
+    replaces: bool = False,
 ) -> str:
-    """Stores a code of a user that can be taken once within `seconds`, and returns it."""
+    """Stores a code of a user that can be taken once within `seconds`, and returns it.
+
+    If it `replaces` the others of its kind, those of the user end.
+    """
     async with database.transaction(user_id) as tx:
+        if replaces:
+            await tx.execute(_REPLACE, kind=kind)
         return await send_code(tx, kind, seconds=seconds, details=details)
 
 

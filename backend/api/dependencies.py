@@ -153,7 +153,7 @@ def _declare_json(request: Request) -> None:
 class Services:
     """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats.
 
-    `sign_in_limit` limits the sessions that a user begins.
+    `sign_in_limit` limits the sessions that a user begins, `link_limit` the links that an address takes.
     """
 
     database: Database
@@ -179,6 +179,7 @@ class Services:
     poll_limit: RateLimit
     calendar_limit: RateLimit
     sign_in_limit: RateLimit
+    link_limit: RateLimit
     requests: FairQueue
     """The requests that are worked on at the same time."""
     open_responses: SimultaneousLimit

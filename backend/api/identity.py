@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import jwt
 from starlette.requests import HTTPConnection
@@ -24,6 +24,7 @@ from common import scopes
 from common.clock import find_zone
 from common.server.address_turns import end_address_turn
 from common.server.edge import get_own_origin
+from common.server.this_machine import is_from_this_machine
 from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, OwnTokenRejected, SharedSecret, make_token
 
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
@@ -36,6 +37,12 @@ class OtherUser(Unauthorized):
     """Another user is signed in in this browser now. Sign in again to continue."""
 
     code = "other_user"
+
+
+class DeviceNotLinked(Unauthorized):
+    """This device is not linked. Choose “Use on my phone” on the computer that has your tasks (docs/phone.md)."""
+
+    code = "device_not_linked"
 
 
 class SignIn:
@@ -112,18 +119,25 @@ class Identity:
 
     def __init__(self, settings: BackendSettings) -> None:
         self.required, self.mode = settings.signs_in, settings.auth_mode
+        self.has_sessions = settings.has_sessions
+        self.has_provider = settings.auth_mode not in ("none", "password")
+        self._is_open = not settings.signs_in and settings.auth_none_beyond_loopback
         self._owner_secret = settings.owner_secret
-        if self.required:
+        if self.has_sessions:
             assert settings.mcp_token_secret
             secret = settings.mcp_token_secret.get_secret_value()
             self.bearer_tokens = BearerTokens(settings, secret)
             self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
             self._secret = secret
 
+    def is_local(self, request: HTTPConnection) -> bool:
+        """Whether a request needs no sign-in: one of this machine, if users do not sign in."""
+        return not self.required and (self._is_open or is_from_this_machine(request.scope))
+
     async def authenticate(
         self, request: HTTPConnection, sessions: Sessions, *, accepts_password: bool = False
     ) -> AuthenticatedUser:
-        """Returns the user; the local one if no sign-in is required.
+        """Returns the user; the local one for a request of this machine or a linked device if no sign-in is required.
 
         With `accepts_password`, the token may also be the password of HTTP's Basic scheme. Raises `Unauthorized`, also
         for an invalid bearer token beside a valid cookie, `OtherUser` if the page that sent it belongs to another one,
@@ -132,6 +146,8 @@ class Identity:
         user_id, sign_in = LOCAL_USER, SignIn(LOCAL_USER)
         if self.required:
             user_id, sign_in = await self._find_user(request, sessions, accepts_password=accepts_password)
+        elif not self.is_local(request):
+            user_id, sign_in = await self.find_device(request, sessions)
         _check_expected_user(request, user_id)
         zone = request.headers.get(TIME_ZONE_HEADER)
         if zone is not None and find_zone(zone) is None:
@@ -162,6 +178,21 @@ class Identity:
             if await sessions.ended.includes(claims["sub"], claims["jti"]):
                 raise Unauthorized(str(OwnTokenRejected("ended")))
             return claims["sub"], _create_sign_in(claims, sessions, scopes.read_scopes(claims.get("scope")))
+        return await self._find_user_of_cookie(request, sessions)
+
+    async def find_device(self, request: HTTPConnection, sessions: Sessions) -> tuple[str, SignIn]:
+        """Returns the local user for the cookie of a linked device. Raises `DeviceNotLinked` and `ForeignOrigin`."""
+        if not self.has_sessions:
+            raise DeviceNotLinked
+        try:
+            user_id, sign_in = await self._find_user_of_cookie(request, sessions)
+        except Unauthorized:
+            raise DeviceNotLinked from None
+        if user_id != LOCAL_USER:  # as of an installation in which users signed in
+            raise DeviceNotLinked
+        return user_id, sign_in
+
+    async def _find_user_of_cookie(self, request: HTTPConnection, sessions: Sessions) -> tuple[str, SignIn]:
         cookies = _sent_cookies(request)
         if not cookies:
             raise Unauthorized
@@ -181,7 +212,7 @@ class Identity:
 
         Raises `ForeignOrigin`, `OtherUser`, and `Unauthorized` for more copies than browsers have; then it ends none.
         """
-        cookies = _sent_cookies(request) if self.required else []
+        cookies = _sent_cookies(request) if self.has_sessions else []
         if len(cookies) > _MAX_COPIES:  # checking hundreds would hold up others
             raise Unauthorized("Your browser sent too many session cookies. Delete this site's cookies.")
         ending = list[dict[str, Any]]()
@@ -241,10 +272,20 @@ def _sent_cookies(request: HTTPConnection) -> list[str]:
 
 
 def _from_own_page(request: HTTPConnection) -> bool:
-    """Whether browsers say that a request comes from this server's page: by Origin, and Sec-Fetch-Site, which older
-    ones do not send.
+    """Whether browsers say that a request comes from this server's page: by Origin, else Sec-Fetch-Site, else Referer.
+
+    They send Sec-Fetch-Site only over https and to loopback addresses, and with GET no Origin.
     """
     origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
     if site not in (None, "same-origin"):
         return False
+    if origin is None and site is None:
+        origin = _get_referring_origin(request)
     return site is not None if origin is None else origin.lower() == get_own_origin(request.scope, request.headers)
+
+
+def _get_referring_origin(request: HTTPConnection) -> str | None:
+    with suppress(ValueError):
+        parts = urlsplit(request.headers.get("referer", ""))
+        return f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
+    return None

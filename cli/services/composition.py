@@ -59,7 +59,7 @@ class Composition:
 
     def create_settings(self, ports: Ports, *, secret: Secrets = data_dir.secret) -> dict[str, str]:
         """Returns the settings of all services together; only `secret` may create something."""
-        settings = {"AUTH_MODE": "none", **self.variables, **self._create_addresses(ports)}
+        settings = {"AUTH_MODE": "none", "DEVICE_HOST": "auto", **self.variables, **self._create_addresses(ports)}
         settings.setdefault("MCP_TOKEN_SECRET", secret(self.directory, data_dir.TOKEN_SECRET))
         settings.setdefault("WORKSPACE_TOKEN_SECRET", secret(self.directory, data_dir.WORKSPACE_SECRET))
         settings |= create_directory_settings(self.variables, self.directory, secret=secret)

@@ -211,7 +211,7 @@ def _bind_all(prefix: str, host: str, port: int) -> list[socket.socket]:
     addresses = THIS_MACHINE if host in _LOOPBACK_HOSTS else (host,)
     for address in addresses:
         try:
-            listeners.append(_bind(address, port))
+            listeners.append(bind(address, port))
         except OSError as error:
             if error.errno in _NO_SUCH_ADDRESS and (listeners or address != addresses[-1]):
                 continue
@@ -223,7 +223,8 @@ def _bind_all(prefix: str, host: str, port: int) -> list[socket.socket]:
     return listeners
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """Returns a socket that does not listen yet; a `shared` address can be bound by several processes."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host,
         port,
@@ -233,10 +234,16 @@ def _bind(host: str, port: int) -> socket.socket:
     )[0]
     listener = socket.socket(family, kind, protocol)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER_BYTES)  # every connection inherits it
     if hasattr(socket, "TCP_NOTSENT_LOWAT"):
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT_BYTES)
-    listener.bind(address)
+    try:
+        listener.bind(address)
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

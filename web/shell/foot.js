@@ -1,5 +1,6 @@
 // @ts-check
 import { storage } from "../chat/storage.js";
+import { user } from "../http.js";
 import { icon } from "../icons.js";
 import { removeBidiControls } from "../words.js";
 import { ariaKeys, singleKeys, withKey } from "../shortcuts.js";
@@ -23,6 +24,7 @@ const THEMES = ["system", "light", "dark"];
  * @property {() => void} calendar
  * @property {() => void} memory
  * @property {() => void} profile
+ * @property {() => void} phone
  * @property {() => void} devices
  * @property {() => void} password
  * @property {() => void} accessTokens
@@ -116,7 +118,7 @@ export class Foot {
         <p>${offline ? about.offlineMeans : about.model(name)}</p>
         ${writesCalls ? html`<p>${about.writesCalls}</p>` : nothing}
         ${offline ? setUp() : nothing}
-        <p>${this.#config.auth === "none" ? about.unchecked : about.checked}</p>
+        <p>${this.#config.auth !== "none" ? about.checked : this.#config.linksDevices ? about.linked : about.unchecked}</p>
         <p>${agents?.offered ? about.agents(agents.confinement) : about.noAgents}</p>
         ${this.#chat ? html`<p class="which">${this.#chat}</p>` : nothing}
         ${this.#other ? html`<a class="button" href=${this.#other.href}>${this.#other.text}</a>` : nothing}
@@ -126,6 +128,8 @@ export class Foot {
 
   #menu() {
     const actions = this.#actions;
+    const { auth, linksDevices } = this.#config;
+    const isLinkedDevice = auth === "none" && user.session !== null;
     const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
@@ -142,14 +146,12 @@ export class Foot {
         ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, actions.calendar) : nothing}
         ${this.#user !== null ? [menuButton("notes", TEXTS.memory.title, actions.memory), menuButton("profile", TEXTS.profile.title, actions.profile)] : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}
-        ${this.#user !== null && this.#config.auth !== "none"
-          ? [
-              menuButton("devices", TEXTS.devices.menu, actions.devices),
-              this.#config.auth === "password" ? menuButton("lock", TEXTS.passwords.menu, actions.password) : nothing,
-              menuButton("token", TEXTS.accessTokens.title, actions.accessTokens),
-              menuButton("leave", TEXTS.signOut, actions.signOut),
-            ]
+        ${this.#user !== null && linksDevices
+          ? [isLinkedDevice ? nothing : menuButton("phone", TEXTS.phone.menu, actions.phone), menuButton("devices", TEXTS.devices.menu, actions.devices)]
           : nothing}
+        ${this.#user !== null && auth === "password" ? menuButton("lock", TEXTS.passwords.menu, actions.password) : nothing}
+        ${this.#user !== null && auth !== "none" ? menuButton("token", TEXTS.accessTokens.title, actions.accessTokens) : nothing}
+        ${this.#user !== null && (auth !== "none" || isLinkedDevice) ? menuButton("leave", TEXTS.signOut, actions.signOut) : nothing}
         ${isSecureContext ? nothing : html`<p class="tokens">${TEXTS.insecure}</p>`} ${this.#tokens()}
       </div>
     `;

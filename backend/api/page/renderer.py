@@ -40,6 +40,7 @@ class PageRenderer:
         self._pages = dict[tuple[str, str], Asset]()
         self._facts = {
             "auth": settings.auth_mode,
+            "linksDevices": settings.has_sessions,
             "model": {"offline": endpoint.profile.name == "offline", "name": endpoint.model},
             "messageChars": settings.limit_message_chars,
         }
@@ -65,7 +66,8 @@ class PageRenderer:
             "missing": status == 404,
         }
         policy = _WIDGET_POLICY if domain_key else _BUILT_IN_POLICY
-        headers = {**NO_CACHE, "Content-Security-Policy": policy}
+        # By http to another machine, browsers say by Referer alone that a request is of the page.
+        headers = {**NO_CACHE, "Content-Security-Policy": policy, "Referrer-Policy": "same-origin"}
         return self._find_page(config).respond(request, headers, status)
 
     def _find_page(self, config: dict[str, Any]) -> Asset:
