@@ -332,8 +332,8 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
     @property
     def links_devices(self) -> bool:
         """Whether devices of the local network can be linked although there is no sign-in."""
-        is_off = self.signs_in or self.device_host in (None, "off") or self.auth_none_beyond_loopback
-        return not is_off and self.mcp_token_secret is not None
+        is_on = self.device_host not in (None, "off") and self.mcp_token_secret is not None
+        return is_on and self.serves_this_machine_only
 
     @property
     def has_sessions(self) -> bool:

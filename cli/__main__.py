@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from cli import terminal
 from cli.arguments import USAGE_STATUS, Parser, UsageError, run_command
-from cli.commands import backup, chat, control, development, services, up, user, user_data
+from cli.commands import backup, chat, control, development, link, services, up, user, user_data
 from common import VERSION
 
 # Imports that take long are in the functions of a command, so that none waits for another's.
-COMMANDS = (up, control, chat, services, user, user_data, backup, development)
+COMMANDS = (up, control, chat, link, services, user, user_data, backup, development)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -229,6 +229,11 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         return Database(self.database_url.get_secret_value(), prepared=prepared, user_share=share, **options)
 
     @property
+    def serves_this_machine_only(self) -> bool:
+        """Whether only requests of this machine need no sign-in."""
+        return not self.signs_in and not self.auth_none_beyond_loopback
+
+    @property
     def process_database_url(self) -> str:
         """Returns the address of PostgreSQL itself, without a pooler, for LISTEN and locks of sessions."""
         return (self.listen_database_url or self.database_url).get_secret_value()

@@ -66,6 +66,7 @@ def create_app(settings: McpSettings) -> ASGIApp:
         open_responses=settings.limit_open_responses,
         at_once_by_address=AT_ONCE if signs_in else None,
         loopback_origins=True,  # of MCP Inspector
+        this_machine_only=settings.serves_this_machine_only,
         add_routes=ReadRoutes(database, RateLimit(per_minute), at_once, ZoneInfo(settings.time_zone), clock).add_to,
         ready=partial(_check_readiness, database),
         observe=lambda: CONNECTIONS.set(database.connections_in_use),

@@ -6,7 +6,7 @@ import secrets
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,16 +25,27 @@ class Machine:
         """What comes before a command that runs there."""
         return ["ip", "netns", "exec", self.namespace]
 
-    def connect(self, host: str, port: int) -> socket.socket:
-        """Returns a connection from there. Raises `OSError`."""
+    def add_address(self, address: str) -> None:
+        _run("-n", self.namespace, "address", "add", f"{address}/24", "dev", "eth0")
+
+    def connect(self, host: str, port: int, *, source: str = "") -> socket.socket:
+        """Returns a connection from there, from one of its addresses. Raises `OSError`."""
+        return self._make(lambda: socket.create_connection((host, port), timeout=30, source_address=(source, 0)))
+
+    def listen(self, host: str, port: int) -> socket.socket:
+        """Returns a socket that listens there."""
+        return self._make(lambda: socket.create_server((host, port)))
+
+    def _make(self, create: Callable[[], socket.socket]) -> socket.socket:
+        """Creates a socket there, in a thread, as a thread has a namespace of its own."""
         made: list[socket.socket | OSError] = []
 
-        def run() -> None:  # a thread, as that alone changes its namespace
+        def run() -> None:
             try:
                 with Path(f"/run/netns/{self.namespace}").open() as namespace:
                     if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), _CLONE_NEWNET):
                         raise OSError(ctypes.get_errno(), "setns")
-                made.append(socket.create_connection((host, port), timeout=30))
+                made.append(create())
             except OSError as error:
                 made.append(error)
 
@@ -83,7 +94,7 @@ def local_network() -> Iterator[tuple[Machine, Machine]]:
         _run("link", "add", "eth0", "netns", one, "type", "veth", "peer", "name", "eth0", "netns", other)
         for machine in machines:
             inside = "-n", machine.namespace
-            _run(*inside, "address", "add", f"{machine.address}/24", "dev", "eth0")
+            machine.add_address(machine.address)
             for device in ("lo", "eth0"):
                 _run(*inside, "link", "set", device, "up")
         yield machines

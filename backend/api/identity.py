@@ -23,8 +23,7 @@ from backend.settings import BackendSettings
 from common import scopes
 from common.clock import find_zone
 from common.server.address_turns import end_address_turn
-from common.server.edge import get_own_origin
-from common.server.this_machine import is_from_this_machine
+from common.server.edge import get_own_origin, is_from_this_machine
 from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, OwnTokenRejected, SharedSecret, make_token
 
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
@@ -121,7 +120,7 @@ class Identity:
         self.required, self.mode = settings.signs_in, settings.auth_mode
         self.has_sessions = settings.has_sessions
         self.has_provider = settings.auth_mode not in ("none", "password")
-        self._is_open = not settings.signs_in and settings.auth_none_beyond_loopback
+        self._serves_this_machine_only = settings.serves_this_machine_only
         self._owner_secret = settings.owner_secret
         if self.has_sessions:
             assert settings.mcp_token_secret
@@ -132,7 +131,7 @@ class Identity:
 
     def is_local(self, request: HTTPConnection) -> bool:
         """Whether a request needs no sign-in: one of this machine, if users do not sign in."""
-        return not self.required and (self._is_open or is_from_this_machine(request.scope))
+        return not self.required and (not self._serves_this_machine_only or is_from_this_machine(request.scope))
 
     async def authenticate(
         self, request: HTTPConnection, sessions: Sessions, *, accepts_password: bool = False

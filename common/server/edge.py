@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from common.server.response_headers import add_headers
+from common.settings import is_loopback
 from common.text import remove_invisible
 
 log = logging.getLogger(__name__)
@@ -19,6 +20,7 @@ log = logging.getLogger(__name__)
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::[0-9]{0,5})?")
 _LOOPBACK_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
+_OF_PROXIES = ("forwarded", "x-real-ip", "via")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SHOWN_CHARS = 100
 
@@ -41,6 +43,14 @@ class ForeignHost(Rejected):
 class ForeignWebsite(Rejected):
     """This server does not accept requests from this website. Its operator can add the website to ALLOWED_ORIGINS, or,
     behind an HTTPS proxy, the proxy's address to TRUSTED_PROXIES.
+    """
+
+    status = 403
+
+
+class ForeignMachine(Rejected):
+    """Without sign-in, this server only accepts requests of its own machine, at localhost and without a proxy. Its
+    operator can set AUTH_MODE, or, behind a proxy that only this machine can reach, AUTH_NONE_BEYOND_LOOPBACK=true.
     """
 
     status = 403
@@ -70,7 +80,8 @@ class Edge:
 
     `cors` are further options of Starlette's middleware for pages of `origins`. With `loopback_origins`, pages of other
     ports of this machine may send requests to it, as developers' tools do. With `any_address`, each Host that is an
-    address is known, as a container does not know those of its machine: DNS rebinding needs a name.
+    address is known, as a container does not know those of its machine: DNS rebinding needs a name. With
+    `this_machine_only`, other machines are rejected.
     """
 
     def __init__(
@@ -82,11 +93,13 @@ class Edge:
         cors: Mapping[str, Any] | None = None,
         loopback_origins: bool = False,
         any_address: bool = False,
+        this_machine_only: bool = False,
         render: Render = render_rejected,
     ) -> None:
         self._origins = tuple(origins)
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
         self._loopback_origins, self._any_address = loopback_origins, any_address
+        self._this_machine_only = this_machine_only
         self._render = render
         self._app = _Cors(app, render, allow_origins=self._origins, **(cors or {})) if self._origins else app
 
@@ -108,6 +121,8 @@ class Edge:
         if origin is not None and not self._is_known(origin, scope, headers):
             log.warning("rejected Origin %r: if it is your own, add it to ALLOWED_ORIGINS", _shorten(origin))
             return ForeignWebsite()
+        if self._this_machine_only and not is_from_this_machine(scope):
+            return ForeignMachine()
         has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] in ("POST", "PATCH") and has_body and media_type != "application/json":
@@ -143,6 +158,19 @@ def get_own_origin(scope: Scope, headers: Headers) -> str:
     """Returns the origin of this server's pages, by the scheme and Host of the request, as browsers write it."""
     scheme = scope["scheme"]
     return f"{scheme}://{headers.get('host', '').lower().removesuffix(_DEFAULT_PORTS.get(scheme, ''))}"
+
+
+def is_from_this_machine(scope: Scope) -> bool:
+    """Whether both ends of the connection and Host are loopback addresses, and no header is of a proxy.
+
+    A program that forwards bytes, such as `ssh -L` or socat, adds no header: its requests count as this machine's.
+    """
+    headers, client, server = Headers(scope=scope), scope.get("client"), scope.get("server")
+    if client is None or server is None or not (is_loopback(client[0]) and is_loopback(server[0])):
+        return False
+    if any(name in _OF_PROXIES or name.startswith("x-forwarded-") for name in headers):
+        return False
+    return is_loopback(remove_port(headers.get("host", "").lower()).strip("[]"))
 
 
 def remove_port(host: str) -> str:

@@ -52,12 +52,14 @@ def create_tool_app(
     open_responses: int | None = None,
     at_once_by_address: int | None = None,
     loopback_origins: bool = False,
+    this_machine_only: bool = False,
 ) -> ASGIApp:
     """Serves `tools` at /mcp, with /health, /ready and /metrics; `observe` runs whenever the metrics are read.
 
     `rules` and `explain` are those of `ToolCalls`; `per_minute` limits each user's calls, `at_once` those at the same
     time, `open_responses` the responses of each user that are not read yet, and `at_once_by_address` the requests of an
-    address that are not known to be a user's. `loopback_origins` is that of `Edge`.
+    address that are not known to be a user's. `loopback_origins` and `this_machine_only` are
+    those of `Edge`.
     """
     write_utf8()
     schemas = {tool.name: tool.parameters for tool in tools}
@@ -93,6 +95,7 @@ def create_tool_app(
         origins=settings.allowed_origins,
         cors=_CORS,
         loopback_origins=loopback_origins,
+        this_machine_only=this_machine_only,
     )
     return AddressTurns(TelemetryMiddleware(edge, traced=["/mcp"]), at_once_by_address)
 

@@ -6,24 +6,27 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from cli import data_dir
+from cli.database import postgres
+from tests.api.test_routes import BODIES, ROUTES, with_unknown_ids
 from tests.browser import screen
 from tests.browser.conftest import Violations
 from tests.browser.draw_icons import chromium
-from tests.conftest import ROOT, find_free_port, find_memory
+from tests.conftest import ROOT, find_memory
 from tests.network_namespaces import Machine, is_possible, local_network
 from tests.processes import Program
 from tests.tokens import OWN_ISSUER, mint_token
@@ -37,6 +40,10 @@ pytestmark = [
 
 SESSION = "todo-assistant/session"
 ENDED_SECONDS = 1.0
+PAGE_PATHS = (
+    *("/", "/today", "/upcoming", "/all", "/done", "/deleted", "/t/{task_id}", "/c/{chat_id}", "/widget"),
+    *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js"),
+)
 LOOPBACK = {"127.0.0.1", "::1"}
 
 
@@ -56,7 +63,8 @@ class Computer:
     program: Program
     port: int
     mcp_port: int
-    used: list[str] = field(default_factory=list)
+    sources: Iterator[str] = field(default_factory=lambda: (f"10.77.0.{number}" for number in count(3)))
+    source: str = ""
 
     @property
     def origin(self) -> str:
@@ -75,7 +83,7 @@ class Computer:
     ) -> Answer:
         """Sends a request from the computer itself, or from another machine."""
         connection = http.client.HTTPConnection(at, port or self.port)
-        connection.sock = (origin or self.machine).connect(at, port or self.port)
+        connection.sock = (origin or self.machine).connect(at, port or self.port, source=self.source if origin else "")
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
             sent = {"Content-Type": "application/json"} | sent
@@ -85,12 +93,22 @@ class Computer:
         connection.close()
         is_json = "json" in response.headers.get("content-type", "")
         cookie = response.headers.get("set-cookie", "").partition(";")[0]
-        return Answer(response.status, json.loads(content) if is_json and content else content, response.headers, cookie)
+        return Answer(
+            response.status, json.loads(content) if is_json and content else content, response.headers, cookie
+        )
 
     def ask_from_phone(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
         """As a browser there does, which sends no Sec-Fetch-Site to such an address."""
         own = {"Referer": f"{self.origin}/"} if method == "GET" else {"Origin": self.origin}
         return self.ask(method, path, body, at=self.machine.address, origin=self.phone, **own | headers)
+
+    def use_other_phone(self) -> None:
+        """Sends what follows from another address of the network."""
+        self.source = next(self.sources)
+        self.phone.add_address(self.source)
+
+    def take(self, code: str) -> Answer:
+        return self.ask_from_phone("POST", "/links/take", {"code": code})
 
     def make_code(self) -> str:
         made = self.ask("POST", "/links")
@@ -101,7 +119,7 @@ class Computer:
 
     def link_phone(self) -> str:
         """Returns the cookie of a linked device."""
-        taken = self.ask_from_phone("POST", "/links/take", {"code": self.make_code()})
+        taken = self.take(self.make_code())
         assert taken.status == 200, taken.body
         return taken.cookie
 
@@ -137,8 +155,10 @@ def launch(computer: Computer, **settings: str) -> None:
     computer.program.wait_until(lambda: computer.program.log_text.count("  try ") > started)
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def nobody_linked(computer: Computer) -> AsyncIterator[None]:
+@pytest.fixture(autouse=True)
+def other_phone(computer: Computer) -> Iterator[None]:
+    """Begins each test at an address that has tried no link, and ends it without linked devices."""
+    computer.use_other_phone()
     yield
     computer.end_all()
 
@@ -154,6 +174,11 @@ async def browser_at(machine: Machine, directory: Path) -> AsyncIterator[Browser
         await browser.close()
 
 
+def assert_rejected(answer: Answer) -> None:
+    sentence = "This link is not valid any more: a link works once, for ten minutes. Make a new one and try again."
+    assert (answer.status, answer.body, answer.cookie) == (401, {"error": sentence}, "")
+
+
 async def make_link(page: Page) -> str:
     """Returns the address that the page shows for a phone."""
     await screen.from_menu(page, "Use on my phone")
@@ -162,9 +187,7 @@ async def make_link(page: Page) -> str:
     return await address.input_value()
 
 
-async def test_phone_is_linked_works_and_is_ended(
-    computer: Computer, violations: Violations, tmp_path: Path
-) -> None:
+async def test_phone_is_linked_works_and_is_ended(computer: Computer, violations: Violations, tmp_path: Path) -> None:
     assert computer.list_outside() == set(), "nothing listens beyond this machine before the first link"
     problems: list[str] = []
     async with browser_at(computer.machine, tmp_path) as desktop, browser_at(computer.phone, tmp_path) as mobile:
@@ -222,29 +245,144 @@ async def test_phone_is_linked_works_and_is_ended(
         assert await violations(page) == []
         assert await violations(phone) == []
         await computer.closed()
-    assert problems == []
+    assert [text for text in problems if "Cross-Origin-Opener-Policy header has been ignored" not in text] == []
     assert code not in computer.program.log_text + "".join(
         path.read_text() for path in (computer.data / "logs").iterdir()
     )
 
 
-async def test_stream_of_a_device_ends_with_it(computer: Computer, nobody_linked: None) -> None:
-    cookie = computer.link_phone()
-    chat = {"user_message": "hello"}
-    made = computer.ask_from_phone("POST", "/chats/a/interactions", chat, Cookie=cookie)
-    assert made.status == 200, made.body
-    computer.end_all()
-    again = computer.ask_from_phone("GET", "/chats/a", Cookie=cookie)
-    assert (again.status, again.body["error"][:26]) == (401, "This device is not linked.")
-
-
-async def test_code_works_once(computer: Computer, nobody_linked: None) -> None:
+async def test_code_works_once(computer: Computer) -> None:
     replaced, code = computer.make_code(), computer.make_code()
-    for wrong in (replaced, "x", "x" * 32, code[:-1], code + "a"):
-        answer = computer.ask_from_phone("POST", "/links/take", {"code": wrong})
-        assert (answer.status, answer.cookie) == (401, ""), wrong
-        assert answer.body == {
-            "error": "This link is not valid any more: a link works once, for ten minutes. Make a new one and try again."
-        }
-    assert computer.ask_from_phone("POST", "/links/take", {"code": code}).status == 200
-    assert computer.ask_from_phone("POST", "/links/take", {"code": code}).status == 401
+    for wrong in (replaced, "x", code[:-1], code + "a"):
+        assert_rejected(computer.take(wrong))
+    assert computer.take(code).status == 200
+    assert_rejected(computer.take(code))
+
+
+async def test_code_that_expired_or_is_of_another_kind(computer: Computer) -> None:
+    for change in ("expires_at = now()", "kind = 'setup'", "kind = 'authorization'"):
+        code = computer.make_code()
+        with psycopg.connect(postgres.url(computer.data, postgres.ADMIN)) as connection:
+            connection.execute(f"UPDATE one_time_codes SET {change}")
+        assert_rejected(computer.take(code))
+
+
+async def test_codes_cannot_be_tried_in_a_loop(computer: Computer) -> None:
+    code = computer.make_code()
+    statuses = [computer.take("x" * 32).status for _ in range(10)]
+    limited = computer.take(code)
+    assert (set(statuses), limited.status) == ({401}, 429)
+    assert int(limited.headers["retry-after"]) > 0
+    computer.use_other_phone()
+    assert computer.take(code).status == 200, "others are not limited"
+
+
+async def test_stranger_in_the_network(computer: Computer) -> None:
+    """Every route needs a linked device there, but for the page, its files and the taking of a link."""
+    computer.make_code()
+    page = {(method, path) for method, path in ROUTES if path in PAGE_PATHS}
+    for method, path in set(ROUTES) - page - {("POST", "/links/take")}:
+        answer = computer.ask_from_phone(method, with_unknown_ids(path), BODIES.get((method, path)))
+        assert answer.status == 401, (method, path)
+        assert answer.body["error"].startswith("This device is not linked."), path
+    for path in ("/", "/today", "/manifest.json", "/service-worker.js", "/t/1"):
+        assert computer.ask_from_phone("GET", path).status == 200, path
+    assert computer.ask_from_phone("GET", "/nothing").status == 401
+
+
+async def test_what_a_linked_device_cannot_do(computer: Computer) -> None:
+    cookie = computer.link_phone()
+    assert computer.ask_from_phone("GET", "/tasks?view=all", Cookie=cookie).status == 200
+    for path in ("/metrics", "/health", "/ready"):
+        assert computer.ask_from_phone("GET", path, Cookie=cookie).status == 401
+    link = computer.ask_from_phone("POST", "/links", Cookie=cookie)
+    assert (link.status, link.body["error"][:47]) == (403, "Links are made on the computer that has your ta")
+    for port in (computer.mcp_port, 8003):
+        with pytest.raises(ConnectionRefusedError):
+            computer.phone.connect(computer.machine.address, port)
+
+
+async def test_cookies_that_open_nothing(computer: Computer) -> None:
+    computer.make_code()
+    secret = data_dir.read_secret(computer.data, data_dir.TOKEN_SECRET)
+    assert secret
+    claims = {"sub": "local", "iss": OWN_ISSUER, "aud": SESSION, "jti": "x" * 22, "scope": "all"}
+    for what, token in {
+        "of another installation": mint_token("y" * 64, **claims),
+        "of an account": mint_token(secret, **claims | {"sub": "anna"}),
+        "of another audience": mint_token(secret, **claims | {"aud": f"http://127.0.0.1:{computer.mcp_port}/mcp"}),
+        "without scope": mint_token(secret, **claims | {"scope": "tasks"}),
+        "expired": mint_token(secret, **claims, exp=int(time.time()) - 60),
+        "garbage": "x",
+    }.items():
+        for headers in ({"Cookie": f"todo_session={token}"}, {"Authorization": f"Bearer {token}"}):
+            assert computer.ask_from_phone("GET", "/tasks?view=all", **headers).status == 401, what
+
+
+async def test_rebinding_and_foreign_sites(computer: Computer) -> None:
+    cookie = computer.link_phone()
+    for host in ("evil.example", f"evil.example:{computer.port}", "localhost", f"127.0.0.1:{computer.port}", "[::1]"):
+        for path in ("/", "/tasks?view=all"):
+            answer = computer.ask_from_phone("GET", path, Host=host, Referer=f"http://{host}/", Cookie=cookie)
+            assert answer.status == 421, host
+    read, evil = ("GET", "/tasks?view=all"), "http://evil.example"
+    for method, path, headers in (
+        (*read, {"Referer": f"{evil}/"}),
+        (*read, {"Referer": f"{computer.origin}0/"}),
+        (*read, {"Referer": f"http://{computer.machine.address}:{computer.port + 1}/"}),
+        (*read, {"Referer": ""}),
+        (*read, {"Sec_Fetch_Site": "cross-site"}),
+        (*read, {"Sec_Fetch_Site": "same-site"}),
+        ("POST", "/tasks", {"Origin": evil}),
+        ("POST", "/tasks", {"Origin": "null"}),
+        ("DELETE", "/sessions", {"Origin": evil}),
+        ("POST", "/links/take", {"Origin": evil}),
+    ):
+        body = {"title": "x"} if path == "/tasks" else {"code": "x"} if path == "/links/take" else None
+        answer = computer.ask_from_phone(method, path, body, Cookie=cookie, **headers)
+        assert answer.status == 403, (method, path, headers)
+    for headers, status in (({"Origin": evil}, 403), ({"Host": "evil.example"}, 421)):
+        for method, path in (("POST", "/links"), ("DELETE", "/sessions"), read):
+            assert computer.ask(method, path, **headers).status == status, (method, path, headers)
+    form = computer.ask("POST", "/tasks", {"title": "x"}, Content_Type="text/plain")
+    assert form.status == 415
+    assert computer.ask_from_phone(*read, Cookie=cookie).status == 200
+
+
+async def test_requests_of_a_proxy_are_not_of_this_machine(computer: Computer) -> None:
+    for name in ("Forwarded", "X_Forwarded_For", "X_Forwarded_Host", "X_Forwarded_Proto", "X_Real_IP", "Via"):
+        headers = {name: "http" if name == "X_Forwarded_Proto" else "127.0.0.1"}
+        for method, path in (("GET", "/tasks?view=all"), ("POST", "/links"), ("GET", "/metrics")):
+            answer = computer.ask(method, path, **headers)
+            assert (answer.status, answer.body["error"][:26]) == (401, "This device is not linked."), (name, path)
+        assert computer.ask("GET", "/health", port=computer.mcp_port, **headers).status == 403, name
+    code = computer.make_code()
+    assert computer.ask("POST", "/links/take", {"code": code}).status == 400, "this machine needs no link"
+    assert computer.take(code).status == 200
+
+
+async def test_port_that_is_taken(computer: Computer) -> None:
+    await computer.closed()
+    other = computer.machine.listen(computer.machine.address, computer.port)
+    answer = computer.ask("POST", "/links")
+    other.close()
+    assert answer.status == 409
+    assert answer.body["error"].startswith(f"Port {computer.port} at {computer.machine.address} cannot be used (")
+    assert computer.link_phone()
+
+
+async def test_restart_with_a_linked_device(computer: Computer) -> None:
+    """Also with several processes, each of which listens there."""
+    cookie = computer.link_phone()
+    computer.program.end()
+    assert computer.machine.list_listening() == set()
+    launch(computer, BACKEND_WORKERS="2")
+    await until(computer.list_outside)
+    assert computer.list_outside() == {(computer.machine.address, computer.port)}
+    for _ in range(20):
+        assert computer.ask_from_phone("GET", "/tasks?view=all", Cookie=cookie).status == 200
+    computer.end_all()
+    await asyncio.sleep(ENDED_SECONDS)
+    for _ in range(20):
+        assert computer.ask_from_phone("GET", "/tasks?view=all", Cookie=cookie).status == 401
+    await computer.closed()
