@@ -121,7 +121,7 @@ def create_app(
         redoc_url=None,
         openapi_url=None,
     )
-    local_network = LocalNetwork(app, settings) if settings.links_devices else None
+    local_network = LocalNetwork(app, settings) if settings.listens_for_devices else None
     app.state.local_network = local_network
     app.state.keep_alive_seconds = keep_alive_seconds
     app.state.identity = Identity(settings)

@@ -245,7 +245,8 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
     device_host: DeviceHost | None = None
     """The private address at which linked devices reach the page with AUTH_MODE=none, at the port of the page: auto
     (that of the default route), an address of this machine, or off. Nothing listens there unless there is a link for a
-    device, or a linked device. AUTH_NONE_BEYOND_LOOPBACK turns it off. Default: off, or with ./todo up auto.
+    device, or a linked device, nor if BACKEND_URL names a proxy. AUTH_NONE_BEYOND_LOOPBACK turns it off: then there are
+    no linked devices. Default: off, or with ./todo up auto.
     """
 
     date_order: Literal["day-first", "month-first"] | None = None  # as `english.DateOrder`, without its grammar
@@ -334,6 +335,12 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
         """Whether devices of the local network can be linked although there is no sign-in."""
         is_on = self.device_host not in (None, "off") and self.mcp_token_secret is not None
         return is_on and self.serves_this_machine_only
+
+    @property
+    def listens_for_devices(self) -> bool:
+        """Whether linked devices are served at the private address, and not by a proxy at BACKEND_URL."""
+        host = urlsplit(self.backend_url or "http://localhost").hostname
+        return self.links_devices and is_loopback(host or "")
 
     @property
     def has_sessions(self) -> bool:

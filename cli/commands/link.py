@@ -21,9 +21,9 @@ def add(commands: Commands) -> None:
         "link",
         run,
         "use your tasks on a phone",
-        "Prints an address, and on a terminal its QR code, that signs in a phone. It works once, within ten minutes, and "
-        "replaces the one before. Without sign-in, ./todo up must be running: it then also listens in the local network, "
-        "for linked devices alone. The page lists them under Devices, and ends them.",
+        "Prints an address, and on a terminal its QR code, that signs in a phone. It works once, within ten minutes, "
+        "and replaces the one before. Without sign-in, ./todo up must be running: it then also listens in the local "
+        "network, for linked devices alone. The page lists them under Devices, and ends them.",
     )
     parser.add_argument("--user", type=user, metavar="NAME", help="with AUTH_MODE=password: whose tasks")
 

@@ -43,6 +43,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/commit"): {"message": "hello"},
     ("POST", "/setup"): {"code": "x" * 32, "name": "anna", "password": "correct horse"},
     ("PUT", "/session/password"): {"old": "correct horse", "new": "battery staple"},
+    ("POST", "/links/take"): {"code": "x"},
     ("PATCH", "/chats/{chat_id}"): {"title": "hello"},
     ("PATCH", "/tasks/{task_id}"): {"title": "hello"},
     ("PATCH", "/profile"): {"name": "Anna"},

@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import socket
+import ssl
 import sys
 import tempfile
 import time
@@ -70,37 +72,33 @@ class Computer:
     def origin(self) -> str:
         return f"http://{self.machine.address}:{self.port}"
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        at: str = "127.0.0.1",
-        origin: Machine | None = None,
-        port: int | None = None,
-        **headers: str,
-    ) -> Answer:
-        """Sends a request from the computer itself, or from another machine."""
-        connection = http.client.HTTPConnection(at, port or self.port)
-        connection.sock = (origin or self.machine).connect(at, port or self.port, source=self.source if origin else "")
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Sends a request from the computer itself."""
+        return self._send(self.machine.connect("127.0.0.1", self.port), method, path, body, headers)
+
+    def ask_mcp_server(self, path: str, **headers: str) -> Answer:
+        return self._send(self.machine.connect("127.0.0.1", self.mcp_port), "GET", path, None, headers)
+
+    def ask_from_phone(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """Sends it as a browser there does, which sends no Sec-Fetch-Site to such an address."""
+        own = {"Referer": f"{self.origin}/"} if method == "GET" else {"Origin": self.origin}
+        connection = self.phone.connect(self.machine.address, self.port, source=self.source)
+        return self._send(connection, method, path, body, {"Host": self.origin[7:]} | own | headers)
+
+    def _send(self, connection: socket.socket, method: str, path: str, body: Any, headers: dict[str, str]) -> Answer:
+        client = http.client.HTTPConnection("127.0.0.1", self.port)
+        client.sock = connection
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
             sent = {"Content-Type": "application/json"} | sent
-        connection.request(method, path, None if body is None else json.dumps(body), sent)
-        response = connection.getresponse()
+        client.request(method, path, None if body is None else json.dumps(body), sent)
+        response = client.getresponse()
         content = response.read()
-        connection.close()
+        client.close()
         is_json = "json" in response.headers.get("content-type", "")
         cookie = response.headers.get("set-cookie", "").partition(";")[0]
-        return Answer(
-            response.status, json.loads(content) if is_json and content else content, response.headers, cookie
-        )
-
-    def ask_from_phone(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """As a browser there does, which sends no Sec-Fetch-Site to such an address."""
-        own = {"Referer": f"{self.origin}/"} if method == "GET" else {"Origin": self.origin}
-        return self.ask(method, path, body, at=self.machine.address, origin=self.phone, **own | headers)
+        content = json.loads(content) if is_json and content else content
+        return Answer(response.status, content, response.headers, cookie)
 
     def use_other_phone(self) -> None:
         """Sends what follows from another address of the network."""
@@ -232,12 +230,10 @@ async def test_phone_is_linked_works_and_is_ended(computer: Computer, violations
         await screen.from_menu(page, "Devices")
         devices = page.get_by_role("dialog", name="Where you are signed in")
         await expect(devices.get_by_role("listitem")).to_have_count(1)
-        [cookie] = await context.cookies()
+        cookie = (await context.cookies())[0].get("value")
         await devices.get_by_role("button", name=re.compile("^End: ")).click()
         began = time.monotonic()
-        while (
-            status := computer.ask_from_phone("GET", "/session", Cookie=f"todo_session={cookie['value']}").status
-        ) == 200:
+        while (status := computer.ask_from_phone("GET", "/session", Cookie=f"todo_session={cookie}").status) == 200:
             assert time.monotonic() - began < ENDED_SECONDS
         assert status == 401
         await expect(phone.get_by_role("heading", name="This device is not linked")).to_be_visible()
@@ -355,7 +351,7 @@ async def test_requests_of_a_proxy_are_not_of_this_machine(computer: Computer) -
         for method, path in (("GET", "/tasks?view=all"), ("POST", "/links"), ("GET", "/metrics")):
             answer = computer.ask(method, path, **headers)
             assert (answer.status, answer.body["error"][:26]) == (401, "This device is not linked."), (name, path)
-        assert computer.ask("GET", "/health", port=computer.mcp_port, **headers).status == 403, name
+        assert computer.ask_mcp_server("/health", **headers).status == 403, name
     code = computer.make_code()
     assert computer.ask("POST", "/links/take", {"code": code}).status == 400, "this machine needs no link"
     assert computer.take(code).status == 200
@@ -386,3 +382,42 @@ async def test_restart_with_a_linked_device(computer: Computer) -> None:
     for _ in range(20):
         assert computer.ask_from_phone("GET", "/tasks?view=all", Cookie=cookie).status == 401
     await computer.closed()
+
+
+async def test_proxy_with_a_certificate(computer: Computer, tmp_path: Path) -> None:
+    """As docs/phone.md describes: Caddy's own authority, which the phone trusts; nothing else listens outside."""
+    host = computer.machine.address
+    file = tmp_path / "Caddyfile"
+    file.write_text(
+        f"{{\n admin off\n auto_https disable_redirects\n skip_install_trust\n}}\n"
+        f"https://{host} {{\n tls internal\n reverse_proxy 127.0.0.1:{computer.port}\n}}\n"
+    )
+    variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    caddy = Program(tmp_path / "caddy.log")
+    command = [*computer.machine.enter, shutil.which("caddy") or "caddy", "run", "--config", str(file)]
+    caddy.launch(command, env=variables)
+    try:
+        computer.program.end()
+        launch(computer, BACKEND_URL=f"https://{host}", ALLOWED_HOSTS=host)
+        made = computer.ask("POST", "/links")
+        assert made.status == 201, made.body
+        assert made.body["address"].startswith(f"https://{host}/#link=")
+        authority = tmp_path / "caddy/pki/authorities/local/root.crt"
+        caddy.wait_until(lambda: authority.exists() and 443 in {port for _, port in computer.list_outside()})
+        connection = computer.phone.connect(host, 443, source=computer.source)
+        trust = ssl.create_default_context(cafile=str(authority))
+        trust.wrap_socket(connection, server_hostname=host).close()
+        assert {port for _, port in computer.list_outside()} == {443}, "that is the proxy's"
+        async with browser_at(computer.phone, tmp_path) as mobile:
+            context = await mobile.new_context(ignore_https_errors=True)
+            phone = await context.new_page()
+            await phone.goto(f"https://{host}/")
+            await expect(phone.get_by_role("heading", name="This device is not linked")).to_be_visible()
+            await phone.goto(made.body["address"])  # in the open page
+            await screen.button(phone, "Use my tasks here").click()
+            await expect(screen.message_box(phone)).to_be_visible()
+            [cookie] = await context.cookies()
+            assert (cookie.get("name"), cookie.get("secure")) == ("__Host-todo_session", True)
+        assert {port for _, port in computer.list_outside()} == {443}, "that is the proxy's"
+    finally:
+        caddy.end()

@@ -143,6 +143,7 @@ def test_page_below_a_path(session_database_url: str, tmp_path: Path) -> None:
         DATABASE_URL=as_service(session_database_url),
         MCP_URL=f"{mcp.url}/mcp",
         AGENTS="off",
+        AUTH_NONE_BEYOND_LOOPBACK="true",  # for the proxy
         BACKEND_URL=url,
         LLM_PROVIDER="offline",
     )

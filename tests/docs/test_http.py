@@ -31,6 +31,7 @@ WITHOUT_COMMAND = {
     *((method, "/calendar") for method in ("get", "post", "delete")),
     *((method, "/session") for method in ("get", "post", "delete")),
     *(("post", "/setup"), ("put", "/session/password")),
+    *(("post", path) for path in ("/links", "/links/take")),
     *((method, "/sessions") for method in ("get", "delete")),
     ("delete", "/sessions/{session_id}"),
     *((method, "/tokens") for method in ("get", "post")),

@@ -297,6 +297,8 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     },
     ("POST", "/conversations"): {"": send("POST", "/conversations", {"title": CHINESE[:1000]})},
     ("POST", "/memory"): {"": send("POST", "/memory", {"text": CHINESE[:4_000]})},
+    ("POST", "/links"): {"": send("POST", "/links")},
+    ("POST", "/links/take"): each_body("POST", "/links/take"),
     ("POST", "/session"): {"": send("POST", "/session"), **each_body("POST", "/session")},
     ("POST", "/setup"): each_body("POST", "/setup"),
     ("POST", "/tasks"): {

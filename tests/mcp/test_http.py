@@ -22,6 +22,7 @@ both = pytest.mark.parametrize("version", [MODERN, LEGACY])
 async def public(session_database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
     """A server with settings for a public address."""
     public = {"allowed_hosts": "todo.example, mcp", "allowed_origins": "https://page.example"}
+    public |= {"auth_none_beyond_loopback": "true"}
     async with serve_tools(session_database_url, **public) as client:
         yield client
 
@@ -193,6 +194,15 @@ async def test_allowed_hosts(public: httpx2.AsyncClient, caplog: pytest.LogCaptu
     assert (await public.get("/health", headers={"origin": "https://other.example"})).status_code == 403
     for named in ("other.example", "https://other.example", "ALLOWED_HOSTS", "ALLOWED_ORIGINS"):
         assert named in caplog.text
+
+
+async def test_without_sign_in_only_this_machine_is_served(session_database_url: str) -> None:
+    async with serve_tools(session_database_url, allowed_hosts="todo.example") as client:
+        for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"):
+            rejected = await post(client, {"title": ""}, **{name: "127.0.0.1"})
+            assert (rejected.status_code, "AUTH_NONE_BEYOND_LOOPBACK" in rejected.text) == (403, True), name
+        assert (await post(client, {"title": ""}, host="todo.example")).status_code == 403
+        assert (await post(client, {"title": ""}, host="localhost")).status_code == 200
 
 
 async def test_a_page_of_an_allowed_origin(public: httpx2.AsyncClient) -> None:

@@ -97,12 +97,12 @@ def _check_maker(request: Request, identity: Identity, user: AuthenticatedUser) 
 
 async def _find_address(request: Request, services: Services, identity: Identity) -> str:
     """Returns the address at which a phone reaches the page. Raises `NoPhoneAddress`."""
-    if not identity.required:
-        local_network: LocalNetwork | None = request.app.state.local_network
-        if local_network is None:
-            raise NoPhoneAddress(
-                "Without sign-in, phones can be linked only with ./todo up: with Docker, set AUTH_MODE=password."
-            )
+    if not identity.has_sessions:
+        raise NoPhoneAddress(
+            "Without sign-in, phones can be linked only with ./todo up: with Docker, set AUTH_MODE=password."
+        )
+    local_network: LocalNetwork | None = request.app.state.local_network
+    if local_network is not None:
         return await local_network.open()
     address = services.backend_url or get_own_origin(request.scope, request.headers)
     if is_loopback(urlsplit(address).hostname or ""):
