@@ -46,6 +46,7 @@ PAGE_PATHS = (
     *("/", "/today", "/upcoming", "/all", "/done", "/deleted", "/t/{task_id}", "/c/{chat_id}", "/widget"),
     *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js"),
 )
+DOCUMENT = ROOT / "docs" / "phone.md"
 LOOPBACK = {"127.0.0.1", "::1"}
 
 
@@ -255,6 +256,26 @@ async def test_code_works_once(computer: Computer) -> None:
     assert_rejected(computer.take(code))
 
 
+async def test_link_in_a_terminal(computer: Computer) -> None:
+    command = [*computer.machine.enter, sys.executable, "-m", "cli", "link", "--data-dir", str(computer.data)]
+    variables = {"PATH": os.environ["PATH"]}
+
+    async def run(*options: str) -> tuple[int | None, str, str]:
+        process = await asyncio.create_subprocess_exec(
+            *command, *options, cwd=ROOT, env=variables, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        output, errors = await process.communicate()
+        return process.returncode, output.decode(), errors.decode()
+
+    status, address, notice = await run()
+    assert status == 0, notice
+    assert "docs/phone.md" in notice
+    origin, _, code = address.strip().partition("/#link=")
+    assert origin == computer.origin
+    assert computer.take(code).status == 200
+    assert (await run("--user", "anna"))[0] == 2
+
+
 async def test_code_that_expired_or_is_of_another_kind(computer: Computer) -> None:
     for change in ("expires_at = now()", "kind = 'setup'", "kind = 'authorization'"):
         code = computer.make_code()
@@ -388,10 +409,9 @@ async def test_proxy_with_a_certificate(computer: Computer, tmp_path: Path) -> N
     """As docs/phone.md describes: Caddy's own authority, which the phone trusts; nothing else listens outside."""
     host = computer.machine.address
     file = tmp_path / "Caddyfile"
-    file.write_text(
-        f"{{\n admin off\n auto_https disable_redirects\n skip_install_trust\n}}\n"
-        f"https://{host} {{\n tls internal\n reverse_proxy 127.0.0.1:{computer.port}\n}}\n"
-    )
+    [site] = re.findall(r"^    https://192.168.1.20 \{\n.*?^    \}\n", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    site = site.replace("192.168.1.20", host).replace("127.0.0.1:8000", f"127.0.0.1:{computer.port}")
+    file.write_text("{\n admin off\n auto_https disable_redirects\n skip_install_trust\n}\n" + site)
     variables = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     caddy = Program(tmp_path / "caddy.log")
     command = [*computer.machine.enter, shutil.which("caddy") or "caddy", "run", "--config", str(file)]

@@ -21,6 +21,7 @@ EXCEPTIONS = {
     r"cd ~": "works in a directory of one's own: tests/cli/chat/test_directory.py",
     r"\./todo test$": "runs these tests",
     r"\./todo (bench|eval)": "take minutes: tests/bench, tests/evals",
+    r"\./todo link": "needs a local network: tests/browser/test_phone.py",
     r"npx ": "from the internet: tests/mcp/test_inspector.py",
     r"docker |\./todo (backup|restore) --compose": "needs Docker: tests/compose, tests/cli/test_backup.py",
     r"kubectl ": "needs a cluster: tests/scale/test_kubernetes.py",
@@ -41,7 +42,9 @@ _PROGRAM = (
 )
 _COMMAND = re.compile(rf"([A-Z_]+=\S+ )*({_PROGRAM})")
 _ANSWER = re.compile(r"\{|data: |id: ")
-_NEITHER = re.compile(r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |handle |new |\w+Message\w*[:(]")
+_NEITHER = re.compile(
+    r"([A-Z_]+=[^\s$]*(\n|$))+\Z|ALTER ROLE |call the bank |const |handle |https://|new |\w+Message\w*[:(]"
+)
 """Settings, SQL, a message to write, JavaScript, and lines for Caddy."""
 _DIAGRAM = re.compile(r"```\n(?!.*\./todo).*[─►]", re.DOTALL)
 
