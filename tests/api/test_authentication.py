@@ -198,6 +198,7 @@ PUBLIC = {
     *("/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}", "/", "/c/{chat_id}", "/widget"),
     *("/today", "/upcoming", "/all", "/done", "/deleted", "/t/{task_id}"),
     *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js"),
+    "/links/take",  # with the code of a link: tests/api/test_links.py
 }
 
 

@@ -388,6 +388,7 @@ async def test_port_that_is_taken(computer: Computer) -> None:
     assert computer.link_phone()
 
 
+@pytest.mark.extended
 async def test_restart_with_a_linked_device(computer: Computer) -> None:
     """Also with several processes, each of which listens there."""
     cookie = computer.link_phone()
@@ -405,6 +406,7 @@ async def test_restart_with_a_linked_device(computer: Computer) -> None:
     await computer.closed()
 
 
+@pytest.mark.extended
 async def test_proxy_with_a_certificate(computer: Computer, tmp_path: Path) -> None:
     """As docs/phone.md describes: Caddy's own authority, which the phone trusts; nothing else listens outside."""
     host = computer.machine.address
