@@ -33,6 +33,7 @@ from mcp_server.tasks.results import Result, render_structured
 
 BATCH, BATCHES, CHANGES, COUNTS = "/batch", "/batches", "/changes", "/counts"
 DONE, LIST, TASKS = "/done", "/list", "/tasks"
+PATHS = (BATCH, BATCHES, CHANGES, COUNTS, DONE, LIST, TASKS)
 _DEFAULT_DAYS = 28
 _AFTER = "after must be the whole number `last` of an earlier answer, or left out."
 _BATCH = f"id must be the id of a batch, text of 1 to {MAX_BATCH_CHARS} characters on one line."

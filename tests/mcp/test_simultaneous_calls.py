@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import httpx2
 import pytest
 
-from common import scopes
+from mcp_server.read_routes import PATHS
 from tests.mcp.calls import Tools
 from tests.mcp.conftest import Limited, new_user
 from tests.mcp.servers import own
@@ -22,8 +22,6 @@ SENTENCE = "Too many of your calls are being carried out at the same time"
 # Words of which all but the last occur in all descriptions of `add_long_tasks`, so that each is looked for.
 WORDS = [*"0123456789abcdef", "ta", "as", "sk", "xyz"]
 OTHERS = 8
-
-READ_PATHS = [path for path, scope in scopes.TOOL_SERVER.items() if scope == scopes.READ]
 
 
 async def test_further_calls_of_a_user_wait(limited: Limited, stored: Stored) -> None:
@@ -50,7 +48,7 @@ async def test_no_request_is_worked_on_beside_as_many_as_are_allowed(limited: Li
             await until(stored.has_waiting_statements)
             methods = ("tools/list", "server/discover")
             listed = [send(tools.http, request(method, token=tools.token)) for method in methods]
-            read = [tools.http.get(path, headers=headers) for path in READ_PATHS]
+            read = [tools.http.get(path, headers=headers) for path in PATHS]
             for response in await asyncio.gather(*listed, *read):
                 assert response.status_code == 429, response.text
                 assert response.headers["retry-after"] == "1"
