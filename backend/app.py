@@ -28,6 +28,9 @@ from backend.api.identity import TIME_ZONE_HEADER, USER_HEADER, Identity
 from backend.api.interactions import routes as interactions
 from backend.api.interactions.service import InteractionService
 from backend.api.local_network import LinkedDevices, LocalNetwork
+from backend.api.oauth import consent
+from backend.api.oauth.routes import OAuthRoutes, list_public_paths
+from backend.api.oauth.server import AuthorizationServer
 from backend.api.page.renderer import PageRenderer
 from backend.api.page.routes import PageRoutes
 from backend.api.path_prefix import PathPrefix
@@ -76,7 +79,7 @@ _ROUTERS = (
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
-    *(link_routes.router, link_routes.user_router, token_routes.router, profile.router),
+    *(link_routes.router, link_routes.user_router, token_routes.router, consent.router, profile.router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _LINKS_PER_MINUTE = 10  # taken from an address
@@ -126,6 +129,7 @@ def create_app(
     app.state.keep_alive_seconds = keep_alive_seconds
     app.state.identity = Identity(settings)
     app.state.openapi = None
+    app.state.authorization_server = AuthorizationServer.create(settings) if settings.has_accounts else None
     app.state.readiness = SingleFlight(health.check_readiness)
     add_error_handlers(app)
     app.add_middleware(HeadRequests)
@@ -134,6 +138,8 @@ def create_app(
     app.state.page = PageRenderer(settings, endpoint)
     page = PageRoutes(app.state.page).list_routes()
     app.router.routes.extend(page)
+    if settings.has_accounts:
+        app.router.routes.extend(OAuthRoutes(app.state.page, settings.path).list_routes())
     if not settings.signs_in:
         app.add_middleware(LinkedDevices, identity=app.state.identity, page=page)
     app.add_middleware(
@@ -142,6 +148,7 @@ def create_app(
         origins=settings.allowed_origins,
         cors=_CORS,
         any_address=settings.is_published,
+        public_paths=list_public_paths(settings.path) if settings.has_accounts else (),
     )
     traced = [settings.path + path for path in ("/chatkit", "/chats", "/chat")]
     app.add_middleware(TelemetryMiddleware, traced=traced)

@@ -3,8 +3,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr
-from pydantic_core import PydanticCustomError
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings
 
 from common import ISSUER
@@ -13,11 +12,11 @@ from common.server.private_address import is_private
 from common.settings import (
     WRONG_ISSUER,
     HttpUrl,
+    PageSettings,
     Secret,
     ServiceSettings,
     SignInSettings,
     is_address,
-    is_http,
     is_loopback,
     limit_per_user,
 )
@@ -56,13 +55,6 @@ ModelKey = Annotated[
 ]
 
 
-def _check_page_url(url: str) -> str:
-    """Checks that an address can be a page's, and removes the slash at its end."""
-    if not is_http(url) or "?" in url or "#" in url:
-        raise PydanticCustomError("setting", "must be the address people reach the page by, https://…")
-    return url.rstrip("/")
-
-
 DeviceHost = Annotated[
     str,
     require(
@@ -72,20 +64,13 @@ DeviceHost = Annotated[
 ]
 
 
-class AddressSettings(SignInSettings):
+class AddressSettings(PageSettings, SignInSettings):
     """Where the backend is, and whether people sign in there."""
 
     backend_host: str = "127.0.0.1"
     """The addresses and ports of the services. 127.0.0.1, ::1 and localhost each mean both loopback addresses.
     ./todo up uses the ports, but always serves this machine only.
     """
-    backend_port: int = Field(default=8000, ge=0, le=65535)
-    backend_url: Annotated[str, AfterValidator(_check_page_url)] | None = None
-    """The public address of the page, such as https://todo.example. Calendar links begin with it. Default: the address
-    at which the page was opened; for ./todo calendar, http://localhost and the port. Below a path of a host, such as
-    https://host.example/todo, the proxy may leave the path in requests or remove it.
-    """
-
     publish: Annotated[str, require(is_address, "must be an address of this machine, such as 0.0.0.0")] | None = None
     """For Docker: PUBLISH=0.0.0.0 lets other machines in your network reach the page, at any address of this machine.
     It needs an AUTH_MODE with sign-in. Default: 127.0.0.1, for this machine only.
@@ -95,9 +80,6 @@ class AddressSettings(SignInSettings):
     def is_published(self) -> bool:
         return self.publish is not None and not is_loopback(self.publish)
 
-    @property
-    def address(self) -> str:
-        return self.backend_url or f"http://localhost:{self.backend_port}"
 
     @property
     def path(self) -> str:

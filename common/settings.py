@@ -6,7 +6,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError, model_validator
+from pydantic import AfterValidator, AliasChoices, AnyHttpUrl, Field, SecretStr, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings
 
@@ -66,6 +66,13 @@ TimeZone = Annotated[str, require(find_zone, "must be the name of a time zone, s
 _KeyUrl = Annotated[str, require(is_http, "must be the address of your identity provider's public keys, https://…")]
 
 
+def _check_page_url(url: str) -> str:
+    """Checks that an address can be a page's, and removes the slash at its end."""
+    if not is_http(url) or "?" in url or "#" in url:
+        raise PydanticCustomError("setting", "must be the address people reach the page by, https://…")
+    return url.rstrip("/")
+
+
 def limit_per_user(default: int, *, least: int = 1) -> Any:
     """Returns a limit (`int | None`) whose default is `default` with sign-in, and no limit without."""
     return Field(
@@ -100,6 +107,29 @@ class SignInSettings(BaseSettings):
     @property
     def signs_in(self) -> bool:
         return self.auth_mode != "none"
+
+    @property
+    def has_accounts(self) -> bool:
+        """Whether users have accounts here, so that the backend is the authorization server of MCP clients."""
+        return self.auth_mode in ("password", "oidc", "proxy")
+
+
+class PageSettings(BaseSettings):
+    """Where users reach the page."""
+
+    model_config = CONFIG
+
+    backend_port: int = Field(default=8000, ge=0, le=65535)
+    backend_url: Annotated[str, AfterValidator(_check_page_url)] | None = None
+    """The public address of the page, such as https://todo.example. Calendar links begin with it, and MCP clients sign
+    in there: set it to the same value for the backend and the MCP server. Default: the address at which the page was
+    opened; for ./todo calendar and MCP clients, http://localhost and the port. Below a path of a host, such as
+    https://host.example/todo, the proxy may leave the path in requests or remove it.
+    """
+
+    @property
+    def address(self) -> str:
+        return self.backend_url or f"http://localhost:{self.backend_port}"
 
 
 class TokenSettings(BaseSettings):

@@ -27,6 +27,8 @@ API = "todo-assistant/api"
 """The audience of tokens of ours that the backend accepts from programs."""
 BACKEND = "todo-assistant/backend"
 DIRECTORY = "directory"  # a claim
+CLIENT_SCOPES = ("tasks:read", "tasks")
+"""What the user may allow an MCP client."""
 ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider
 
 LEEWAY_SECONDS = 10

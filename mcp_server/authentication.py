@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from common import scopes
 from common.database.ended_sessions import EndedSessions
 from common.database.session_uses import SessionUses
-from common.tokens import ISSUER, AccessTokenVerifier, Keys, SharedSecret
+from common.tokens import CLIENT_SCOPES, ISSUER, AccessTokenVerifier, Keys, SharedSecret
 from common.tool_server.identity import BearerTokenVerifier, RequireToken
 from mcp_server.errors import ScopeMissing
 from mcp_server.open_sessions import EndWithSession
@@ -36,6 +36,7 @@ def create_auth_provider(settings: McpSettings, verifier: BearerTokenVerifier | 
         # A text and not a URL, so that it is spelled as in the tokens.
         authorization_servers=[settings.authorization_server],  # pyright: ignore[reportArgumentType]
         base_url=settings.mcp_url.removesuffix("/mcp"),
+        scopes_supported=[*CLIENT_SCOPES] if settings.has_accounts else None,
         resource_name="Todo",
     )
 

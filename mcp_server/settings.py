@@ -4,7 +4,15 @@ from pydantic import AnyHttpUrl, Field
 
 from common import ISSUER
 from common.environment import require
-from common.settings import WRONG_ISSUER, ClockSettings, ServiceSettings, SignInSettings, is_http, limit_per_user
+from common.settings import (
+    WRONG_ISSUER,
+    ClockSettings,
+    PageSettings,
+    ServiceSettings,
+    SignInSettings,
+    is_http,
+    limit_per_user,
+)
 
 
 def _is_mcp_url(url: str) -> bool:
@@ -16,7 +24,7 @@ _McpUrl = Annotated[str, require(_is_mcp_url, "must be this server's address as 
 _MAX_TASKS = 10_000
 
 
-class McpSettings(ServiceSettings):
+class McpSettings(PageSettings, ServiceSettings):
     prefix: ClassVar[str] = "MCP"
 
     mcp_host: str = "127.0.0.1"
@@ -31,7 +39,11 @@ class McpSettings(ServiceSettings):
 
     @property
     def authorization_server(self) -> str | None:
-        """Returns the address where clients get a token: the issuer of the identity provider, if it is an address."""
+        """Returns the address where clients get a token: the page's with accounts; with an identity provider, its
+        issuer, if that is an address.
+        """
+        if self.has_accounts:
+            return self.address
         provider = self.auth_mode == "jwt" and (self.auth_jwt_secret or self.auth_jwks_url)
         return self.auth_issuer if provider and self.auth_issuer and is_http(self.auth_issuer) else None
 

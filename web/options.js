@@ -20,7 +20,7 @@ const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
  * @property {string | null} domainKey what OpenAI's widget is shown with, on its own page; null on every other
  * @property {boolean} hasWidget whether there is a page with OpenAI's widget
  * @property {boolean} missing whether this server has nothing at the address of the page
- * @property {"none" | "password" | "jwt"} auth
+ * @property {"none" | "password" | "oidc" | "proxy" | "jwt"} auth
  * @property {boolean} linksDevices whether users can link their phones
  * @property {{offline: boolean, name: string, writesCalls?: boolean}} model `writesCalls`: it cannot call tools itself
  * @property {number} messageChars

@@ -27,6 +27,7 @@ const ASK_AGAIN = 2000; // ms
 
 const loadAccessTokens = openedModule(() => import("./access-tokens.js"));
 const loadCalendar = openedModule(() => import("./calendar.js"));
+const loadClients = openedModule(() => import("./clients.js"));
 const loadDevices = openedModule(() => import("./devices.js"));
 const loadPhone = openedModule(() => import("./phone.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
@@ -64,6 +65,7 @@ const foot = new Foot(config, theme, {
   accessTokens: async () => (await loadAccessTokens())?.showAccessTokens(() => void askToSignIn()),
   profile: async () => (await loadProfile())?.showProfile(ofProfile),
   phone: async () => (await loadPhone())?.showPhone(() => void askToSignIn()),
+  clients: async () => (await loadClients())?.showClients(() => void askToSignIn()),
   devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
   password: async () => (await loadPassword())?.showPassword({ say, unauthorized: () => void askToSignIn() }),
   keys: () => void showKeys(),

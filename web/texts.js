@@ -347,6 +347,46 @@ export const TEXTS = {
     notLinked: "This device is not linked",
     notLinkedHow: "On the computer that has your tasks, choose “Use on my phone” in the menu, and open the new link here.",
   },
+  clients: {
+    menu: "Programs",
+    title: "Programs that you have allowed",
+    none: "None. A program that wants to use your tasks asks you on this page.",
+    /** @param {string} address */
+    address: (address) => `Answers went to ${address}`,
+    /** @param {string} when @param {string} allowed */
+    lastUsed: (when, allowed) => `Last used ${when}, allowed ${allowed}`,
+    end: "End",
+    /** @param {string} name @param {string} when @param {string} allowed */
+    endOne: (name, when, allowed) => `End: ${name}, last used ${when}, allowed ${allowed}`,
+    ended: "Ended.",
+    /** What a program may do, by scope. @type {Record<string, string>} */
+    scopes: { "tasks:read": "Read your tasks", tasks: "Add, change, complete and delete your tasks" },
+  },
+  authorize: {
+    ask: "Allow a program to use your tasks?",
+    calls: "It calls itself:",
+    /** @param {string} host */
+    proven: (host) => `It is a program of ${host}.`,
+    unproven: "This server cannot check that name.",
+    may: "It wants to:",
+    /** @param {string} address */
+    goes: (address) =>
+      ["localhost", "127.0.0.1", "::1"].includes(address)
+        ? "Your answer goes to a program on the device in front of you."
+        : address.endsWith(":")
+          ? `Your answer goes to the app that opens ${address} links on this device.`
+          : `Your answer goes to ${address}.`,
+    careful: "Allow it only if you have just connected this program yourself.",
+    /** @param {string} user */
+    as: (user) => `You are signed in as ${user}.`,
+    later: "You can end it at any time: in the menu of the page, under Programs.",
+    allow: "Allow",
+    deny: "Don't allow",
+    back: "Go back to the program",
+    cannot: "This program cannot be connected.",
+    again: "Try again",
+    done: "Done. Go back to the program; you can close this page.",
+  },
   memory: {
     title: "Memory",
     about: "The assistant reads these notes before every answer: what it should know about you and how you like things. Only you can change them.",

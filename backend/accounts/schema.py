@@ -3,7 +3,18 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, Column, Identity, Index, MetaData, Text, func, text
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    MetaData,
+    Text,
+    func,
+    text,
+)
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
@@ -52,6 +63,29 @@ class SessionRow(_UserRow, table=True):
     last_used_at: datetime = Field(sa_column=_time())
     expires_at: datetime = Field(sa_column=_time(default=False))
     ended_at: datetime | None = Field(sa_column=_time(nullable=True, default=False))
+
+
+class OAuthGrantRow(_UserRow, table=True):
+    """What the user has allowed an OAuth client, as a session of kind `client`, which the grant ends with.
+
+    `address` says where the client's codes were sent, and `generation` which of its refresh tokens is the present one.
+    """
+
+    __tablename__ = "oauth_grants"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["user_id", "session_id"],
+            ["sessions.user_id", "sessions.id"],
+            ondelete="CASCADE",
+            onupdate="CASCADE",
+            name="oauth_grants_session",
+        ),
+    )
+
+    session_id: str = Field(primary_key=True, sa_type=Text)
+    address: str = Field(sa_type=Text)
+    generation: int = Field(sa_column=Column(BigInteger, nullable=False, server_default=text("0")))
+    refreshed_at: datetime = Field(sa_column=_time())
 
 
 class OneTimeCodeRow(_UserRow, table=True):

@@ -232,7 +232,7 @@ class Identity:
         return None
 
     async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:
-        if not _from_own_page(request):
+        if not is_from_own_page(request):
             raise ForeignOrigin
         try:
             claims = await self._sessions.verify(cookie)
@@ -270,7 +270,7 @@ def _sent_cookies(request: HTTPConnection) -> list[str]:
     return [value.strip() for key, _, value in parts if key.strip() == name]
 
 
-def _from_own_page(request: HTTPConnection) -> bool:
+def is_from_own_page(request: HTTPConnection) -> bool:
     """Whether browsers say that a request comes from this server's page: by Origin, else Sec-Fetch-Site, else Referer.
 
     They send Sec-Fetch-Site only over https and to loopback addresses, and with GET no Origin.

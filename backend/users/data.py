@@ -21,6 +21,7 @@ _TABLES: dict[LiteralString, LiteralString] = {
     "one_time_codes": "hash",
     "account_events": "id",
     "sessions": "id",
+    "oauth_grants": "session_id",
 }
 TABLES = tuple(_TABLES)
 # Their tokens must not open anything before they expire, so what ended stays, without whose it was.

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(?::[0-9]{0,5})?")
 _LOOPBACK_ORIGIN = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 _OF_PROXIES = ("forwarded", "x-real-ip", "via")
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_FORM = "application/x-www-form-urlencoded"
 _SHOWN_CHARS = 100
 
 
@@ -81,7 +82,8 @@ class Edge:
     `cors` are further options of Starlette's middleware for pages of `origins`. With `loopback_origins`, pages of other
     ports of this machine may send requests to it, as developers' tools do. With `any_address`, each Host that is an
     address is known, as a container does not know those of its machine: DNS rebinding needs a name. With
-    `this_machine_only`, other machines are rejected.
+    `this_machine_only`, other machines are rejected. Pages of any website may use `public_paths`, where no cookie
+    counts, and send forms there; what is behind them answers preflights.
     """
 
     def __init__(
@@ -94,8 +96,11 @@ class Edge:
         loopback_origins: bool = False,
         any_address: bool = False,
         this_machine_only: bool = False,
+        public_paths: Container[str] = (),
         render: Render = render_rejected,
     ) -> None:
+        self._public_paths = public_paths
+        self._public_app = app
         self._origins = tuple(origins)
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
         self._loopback_origins, self._any_address = loopback_origins, any_address
@@ -109,23 +114,26 @@ class Edge:
             return
         # httptools leaves the spaces around a value, which are no part of it (RFC 9110, section 5.5).
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
-        error = self._find_error(scope, Headers(scope=scope))
-        answer = self._app if error is None else self._render(error)
+        is_public = scope["path"] in self._public_paths
+        error = self._find_error(scope, Headers(scope=scope), is_public)
+        app = self._public_app if is_public else self._app
+        answer = app if error is None else self._render(error)
         await answer(scope, receive, add_headers(scope, send))
 
-    def _find_error(self, scope: Scope, headers: Headers) -> Rejected | None:
+    def _find_error(self, scope: Scope, headers: Headers, is_public: bool) -> Rejected | None:
         host, origin = remove_port(headers.get("host", "").lower()), headers.get("origin")
         if host not in self._hosts and host != _get_address(scope) and not (self._any_address and _is_address(host)):
             log.warning("rejected Host %r: if it is your own, add it to ALLOWED_HOSTS", _shorten(host))
             return ForeignHost()
-        if origin is not None and not self._is_known(origin, scope, headers):
+        if origin is not None and not is_public and not self._is_known(origin, scope, headers):
             log.warning("rejected Origin %r: if it is your own, add it to ALLOWED_ORIGINS", _shorten(origin))
             return ForeignWebsite()
         if self._this_machine_only and not is_from_this_machine(scope):
             return ForeignMachine()
         has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] in ("POST", "PATCH") and has_body and media_type != "application/json":
+        is_accepted = media_type == "application/json" or (is_public and media_type == _FORM)
+        if scope["method"] in ("POST", "PATCH") and has_body and not is_accepted:
             return BodyNotJson(f"{BodyNotJson.__doc__} It was sent as {_shorten(media_type) or 'no type'}.")
         return None
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.logins import as_service
 from tests.scripted_model import ScriptedModel
+from tests.support.accounts import AccountStack, run_account_stack
 from tests.support.golden import Golden
 from tests.support.http_relay import HttpRelay
 from tests.support.stack import STACKS, Services, Stack, run_services, run_stack
@@ -47,6 +48,12 @@ def start_stack(services: Services, tmp_path_factory: pytest.TempPathFactory) ->
             return stacks[name]
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def accounts(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountStack]:
+    with run_account_stack(services, tmp_path_factory.mktemp("accounts")) as stack:
+        yield stack
 
 
 @pytest.fixture

@@ -146,12 +146,16 @@ class Stored:
         self._connection.execute("UPDATE failed_sign_ins SET count = %s, allowed_at = now()", [count])
 
     def add_account(self, user: str) -> None:
-        """Inserts an account with a password, an open code and an event."""
+        """Inserts an account with a password, an open code, an event and an OAuth client."""
         self.add_password(user, "a-hash")
         for statement in (
             "INSERT INTO one_time_codes (user_id, hash, kind, details, expires_at)"
             " VALUES (%(user)s, sha256(%(user)s::text::bytea), 'link', '{}', now() + interval '1 hour')",
             "INSERT INTO account_events (user_id, kind, details) VALUES (%(user)s, 'account_made', '{}')",
+            "INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)"
+            " VALUES (%(user)s, %(user)s || '-client', 'client', 'Client', '{tasks}', now() + interval '1 hour')",
+            "INSERT INTO oauth_grants (user_id, session_id, address)"
+            " VALUES (%(user)s, %(user)s || '-client', 'client.example')",
         ):
             self._connection.execute(statement, {"user": user})
 
@@ -161,6 +165,29 @@ class Stored:
             " ON CONFLICT (user_id) DO UPDATE SET time_zone = excluded.time_zone",
             [user, zone],
         )
+
+    def add_named_account(self, user: str) -> None:
+        """Inserts only the account, so that the user can be signed in."""
+        self._connection.execute("INSERT INTO accounts (user_id, name) VALUES (%(user)s, %(user)s)", {"user": user})
+
+    def disable_account(self, user: str) -> None:
+        self._connection.execute("UPDATE accounts SET disabled_at = now() WHERE user_id = %s", [user])
+
+    def add_session(self, user: str, session_id: str) -> None:
+        """Inserts an open session of the page."""
+        statement = """
+            INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
+            VALUES (%s, %s, 'session', 'Test', '{all}', now() + interval '1 hour')
+        """
+        self._connection.execute(statement, [user, session_id])
+
+    def age_refresh(self, user: str, seconds: float) -> None:
+        """Stores that the user's OAuth clients refreshed their tokens earlier than they did."""
+        statement = "UPDATE oauth_grants SET refreshed_at = refreshed_at - make_interval(secs => %s) WHERE user_id = %s"
+        self._connection.execute(statement, [seconds, user])
+
+    def expire_codes(self, user: str) -> None:
+        self._connection.execute("UPDATE one_time_codes SET expires_at = now() WHERE user_id = %s", [user])
 
     def add_daily_tasks(self, user: str, count: int, *, long_descriptions: int = 0) -> None:
         """Inserts tasks with consecutive due days; the first `long_descriptions` have long descriptions."""

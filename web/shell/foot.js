@@ -25,6 +25,7 @@ const THEMES = ["system", "light", "dark"];
  * @property {() => void} memory
  * @property {() => void} profile
  * @property {() => void} phone
+ * @property {() => void} clients
  * @property {() => void} devices
  * @property {() => void} password
  * @property {() => void} accessTokens
@@ -146,6 +147,7 @@ export class Foot {
         ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, actions.calendar) : nothing}
         ${this.#user !== null ? [menuButton("notes", TEXTS.memory.title, actions.memory), menuButton("profile", TEXTS.profile.title, actions.profile)] : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}
+        ${this.#user !== null && !["none", "jwt"].includes(auth) ? menuButton("programs", TEXTS.clients.menu, actions.clients) : nothing}
         ${this.#user !== null && linksDevices
           ? [isLinkedDevice ? nothing : menuButton("phone", TEXTS.phone.menu, actions.phone), menuButton("devices", TEXTS.devices.menu, actions.devices)]
           : nothing}

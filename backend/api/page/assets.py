@@ -46,6 +46,7 @@ class Assets:
             digest.update(b"%s %d " % (name.encode(), len(content)) + content)
         self.hash = digest.hexdigest()[:16]
         self.html = self.place(contents["index.html"].decode())
+        self.authorization_html = self.place(contents["authorize.html"].decode())
         self.manifest = self.place(contents["manifest.json"].decode())
         self._worker = contents["service-worker.js"].decode()
         self.files = {

@@ -70,6 +70,17 @@ class PageRenderer:
         headers = {**NO_CACHE, "Content-Security-Policy": policy, "Referrer-Policy": "same-origin"}
         return self._find_page(config).respond(request, headers, status)
 
+    def authorization_response(self, _: Request) -> Response:
+        """Responds with the page that asks whether a client may use the tasks; nothing in it is of the request."""
+        html = self.assets.authorization_html.replace('<base href="/">', self._base)
+        html = html.replace("<!-- config -->", _render_script(self._facts))
+        headers = {**NO_CACHE, "Content-Security-Policy": _BUILT_IN_POLICY}
+        return Response(html, headers=headers, media_type="text/html")
+
+    @property
+    def _base(self) -> str:
+        return f'<base href="{self._settings.path}/">'
+
     def _find_page(self, config: dict[str, Any]) -> Asset:
         """Returns the page that was rendered with these files and this configuration, or renders it."""
         assets = self.assets
@@ -82,7 +93,7 @@ class PageRenderer:
 
     def _render(self, assets: Assets, config: dict[str, Any]) -> str:
         parts = {
-            '<base href="/">': f'<base href="{self._settings.path}/">',
+            '<base href="/">': self._base,
             "<!-- modules -->": assets.place(_render_preloads(assets.page_modules)),
             "<!-- config -->": _render_script(config),
         }
