@@ -33,6 +33,7 @@ UNKNOWN = {
     "name": "secret.ics",
     "session_id": "x" * 22,
     "token_id": "x" * 22,
+    "client_id": "x" * 22,
 }
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/interactions"): {"user_message": "hello"},
@@ -44,6 +45,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/setup"): {"code": "x" * 32, "name": "anna", "password": "correct horse"},
     ("PUT", "/session/password"): {"old": "correct horse", "new": "battery staple"},
     ("POST", "/links/take"): {"code": "x"},
+    ("POST", "/authorization"): {"allow": True},
     ("PATCH", "/chats/{chat_id}"): {"title": "hello"},
     ("PATCH", "/tasks/{task_id}"): {"title": "hello"},
     ("PATCH", "/profile"): {"name": "Anna"},
@@ -174,7 +176,7 @@ async def test_unknown_id(method: str, path: str, http: httpx2.AsyncClient, mode
     if path.startswith("/calendar/"):
         assert "secret" not in sentence(response)
     else:
-        named = ("chat_id", "task_id", "path", "session_id", "token_id")
+        named = ("chat_id", "task_id", "path", "session_id", "token_id", "client_id")
         assert next(UNKNOWN[name] for name in named if f"{{{name}}}" in path) in sentence(response)
 
 

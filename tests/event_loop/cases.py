@@ -133,6 +133,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("DELETE", "/chats/{chat_id}/interactions/{interaction_id}/messages/{input_id}"): {
         "": send("DELETE", UNKNOWN_INPUT)
     },
+    ("DELETE", "/clients/{client_id}"): {"": send("DELETE", "/clients/none")},
     ("DELETE", "/session"): {"": send("DELETE", "/session")},
     ("DELETE", "/sessions"): {"": send("DELETE", "/sessions")},
     ("DELETE", "/sessions/{session_id}"): {"": send("DELETE", "/sessions/none")},
@@ -147,6 +148,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "other method with a PUT body": send_large("PUT", "/chats"),
         "unknown path with a body": send_large("POST", "/nothing"),
     },
+    ("GET", "/authorization"): {"": get("/authorization?client_id=" + "x" * 2_000, 404)},
     ("GET", "/c/{chat_id}"): {"": get("/c/{chat}", 404)},
     ("GET", "/calendar"): {"": get("/calendar")},
     ("GET", "/calendar.ics"): {"10,000 tasks": get("/calendar.ics")},
@@ -184,6 +186,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "changes": get("/chats/changes/log"),
     },
     ("GET", "/chats/{chat_id}/work/{item_id}/{number}"): {"": get("/chats/{chat}/work/wid_0/0", 404)},
+    ("GET", "/clients"): {"": get("/clients")},
     ("GET", "/health"): {"": get("/health")},
     ("GET", "/memory"): {"": get("/memory")},
     ("GET", "/metrics"): {"": get("/metrics")},
@@ -227,6 +230,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
     ("PATCH", "/profile"): {"stacked marks": send("PATCH", "/profile", {"name": "e" + "\u0301" * 15_000})},
     ("PATCH", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("PATCH", description=DESCRIPTION)},
+    ("POST", "/authorization"): {"": send("POST", "/authorization", {"allow": True})},
     ("POST", "/calendar"): {"": get("/calendar")},  # a new address would replace the one of other cases
     ("POST", "/chat"): {
         "512 KiB": lambda clients: clients.backend.post(

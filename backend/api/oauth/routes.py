@@ -14,10 +14,13 @@ from starlette.routing import BaseRoute, Route
 from backend.api.oauth.server import get_server, get_services
 from backend.api.oauth.tokens import TokenProvider
 from backend.api.page.renderer import PageRenderer
+from common.server import json_body
 
 _TOKEN, _REVOKE, _REGISTER = "/token", "/revoke", "/register"
 _METADATA = ("/.well-known/oauth-authorization-server", "/.well-known/openid-configuration")
 MAX_BODY_BYTES = 8_192  # parsing a form takes time for each byte
+MAX_FIELDS = 50
+MAX_VALUES = 200
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
@@ -57,8 +60,11 @@ def _create_route(path: str, handle: _Handler, method: str) -> Route:
 
 def _limit_body(handle: _Handler) -> _Handler:
     async def limited(request: Request) -> Response:
-        if len(await request.body()) > MAX_BODY_BYTES:
+        body = await request.body()
+        if len(body) > MAX_BODY_BYTES:
             return _refuse(413, "invalid_request", f"The body must have at most {MAX_BODY_BYTES} bytes.")
+        if handle is not _register and body.count(b"&") >= MAX_FIELDS:  # Starlette would call it invalid JSON
+            return _refuse(400, "invalid_request", f"The form must have at most {MAX_FIELDS} fields.")
         return await handle(request)
 
     return limited
@@ -73,6 +79,8 @@ async def _send_metadata(request: Request) -> Response:
 
 
 async def _register(request: Request) -> Response:
+    if sentence := json_body.find_problem(await request.body(), MAX_VALUES):  # each may cost an error
+        return _refuse(400, "invalid_client_metadata", sentence)
     provider = TokenProvider(get_server(request), get_services(request))
     response = await RegistrationHandler(provider, ClientRegistrationOptions(enabled=True)).handle(request)
     response.headers.update(_NO_STORE)
