@@ -172,6 +172,44 @@ async def test_a_client_is_allowed_used_refreshed_and_ended(flow: Flow) -> None:
     assert "Test client" in json.dumps(flow.stored.rows_of(flow.user, "account_events"))
 
 
+async def test_requests_of_home_assistant(flow: Flow) -> None:
+    """As its integration `mcp` sends them (2026): without the resource, and with parameters of other providers."""
+    async with http_client(flow.stack.mcp.url) as mcp:
+        challenge_header = (await mcp.post("/mcp", json=LIST_TASKS, headers=MCP_HEADERS)).headers["www-authenticate"]
+        address = challenge_header.partition('resource_metadata="')[2].partition('"')[0]
+        resource = (await mcp.get(address)).json()
+    assert resource["resource"] == flow.stack.resource
+    server = (await flow.http.get(f"{resource['authorization_servers'][0]}/.well-known/openid-configuration")).json()
+    assert "none" in server["token_endpoint_auth_methods_supported"]
+    scope, redirect_uri = " ".join(resource["scopes_supported"]), "https://my.home-assistant.io/redirect/oauth"
+    client = {
+        "redirect_uris": [redirect_uri],
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "client_name": "Home Assistant",
+        "scope": scope,
+        "application_type": "web",
+    }
+    registered = await flow.http.post(server["registration_endpoint"], json=client)
+    assert registered.status_code == 201
+    assert registered.json().items() >= client.items()
+    flow.client_id = registered.json()["client_id"]
+    change = {
+        "redirect_uri": redirect_uri,
+        "scope": scope,
+        "access_type": "offline",
+        "prompt": "consent",
+        "resource": None,
+    }
+    code = (await flow.answer(True, **change))["code"]
+    tokens = (await flow.exchange(code, redirect_uri=redirect_uri, resource=None)).json()
+    assert tokens.keys() >= {"access_token", "expires_in", "refresh_token", "token_type"}
+    assert await flow.use(tokens["access_token"]) == 200
+    refreshed = (await flow.refresh(tokens["refresh_token"])).json()
+    assert await flow.use(refreshed["access_token"]) == 200
+
+
 async def test_metadata(flow: Flow) -> None:
     documents = []
     for name in ("oauth-authorization-server", "openid-configuration"):
