@@ -71,6 +71,7 @@ async def user(new_user: NewUser, model: ScriptedModel, stored: Stored) -> User:
         async for _ in events:
             pass
     await until(lambda: "running" not in stored.run_statuses(user.name))
+    stored.add_account(user.name)
     return user
 
 
