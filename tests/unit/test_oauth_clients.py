@@ -53,6 +53,14 @@ async def test_known_client(publish: Publish) -> None:
         assert not client.allows(foreign), foreign
 
 
+async def test_what_clients_call_themselves_is_not_logged(
+    publish: Publish, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """FastMCP writes it into a line of its own."""
+    assert await publish(client_name="name of the log").find(ADDRESS)
+    assert "name of the log" not in caplog.text + "".join(capfd.readouterr())
+
+
 @pytest.mark.parametrize(
     "fields",
     [

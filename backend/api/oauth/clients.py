@@ -11,11 +11,15 @@ import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import jwt
 
 from common.text import is_single_line_text, is_storable, remove_invisible
+
+if TYPE_CHECKING:
+    from fastmcp.server.auth.cimd import CIMDFetcher
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +66,7 @@ class Client:
 class Clients:
     def __init__(self, secret: str) -> None:
         self._key = hmac.digest(secret.encode(), _AUDIENCE.encode(), "sha256")
-        # Not at the top: it takes a tenth of a second, and only servers with accounts need it.
-        from fastmcp.server.auth.cimd import CIMDFetcher
-
-        self._documents = CIMDFetcher(timeout=_FETCH_SECONDS)
+        self._documents = _create_fetcher()
 
     def register(self, name: str | None, redirect_uris: Iterable[str]) -> str:
         """Returns the id of a new client."""
@@ -103,6 +104,17 @@ class Clients:
             return None
         allowed = tuple(uri for uri in document.redirect_uris if is_redirect_uri(uri))
         return Client(address, clean_name(document.client_name), allowed, urlsplit(address).hostname)
+
+
+def _create_fetcher() -> "CIMDFetcher":
+    # Not at the top: it takes a tenth of a second, and only servers with accounts need it.
+    from fastmcp.server.auth.cimd import CIMDFetcher
+
+    logger = logging.getLogger("fastmcp")
+    logger.handlers.clear()  # it has a format of its own (FastMCP 4.2)
+    logger.propagate = True
+    logger.setLevel(logging.WARNING)  # a line of less has the client's name
+    return CIMDFetcher(timeout=_FETCH_SECONDS)
 
 
 def clean_name(name: str | None) -> str:
