@@ -8,6 +8,10 @@ from dataclasses import replace
 from agents import Agent, ModelSettings
 from fastapi import Depends, FastAPI
 
+from backend.accounts.oidc.provider import Provider
+from backend.accounts.oidc.renewal import LOOK_SECONDS, ProviderSessions
+from backend.accounts.oidc.sealing import Sealer
+from backend.accounts.oidc.sign_in import OidcSignIn
 from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
 from backend.accounts.tokens import PersonalTokens
@@ -15,6 +19,7 @@ from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.api import calendar, files, health, memory, openapi, profile, usage
 from backend.api.accounts import links as link_routes
+from backend.api.accounts import oidc as oidc_routes
 from backend.api.accounts import passwords as password_routes
 from backend.api.accounts import sessions as session_routes
 from backend.api.accounts import tokens as token_routes
@@ -79,10 +84,12 @@ _ROUTERS = (
     *(chatkit.router, interactions.router, frontends.router, files.router, memory.router, tasks.router),
     *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
-    *(link_routes.router, link_routes.user_router, token_routes.router, consent.router, profile.router),
+    *(link_routes.router, link_routes.user_router, oidc_routes.router),
+    *(token_routes.router, consent.router, profile.router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _LINKS_PER_MINUTE = 10  # taken from an address
+_PROVIDER_REQUESTS_PER_MINUTE = 120  # of a network, such as an office
 _CORS = {
     "allow_credentials": True,
     "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
@@ -207,6 +214,7 @@ async def _open_services(
             sessions=sessions,
             passwords=_create_passwords(settings, database),
             personal_tokens=_create_personal_tokens(settings, database),
+            oidc=await _open_oidc(settings, database, sessions, stack),
             model=model,
             tools=tools,
             folder_files=folder_files,
@@ -226,6 +234,7 @@ async def _open_services(
             calendar_limit=RateLimit(settings.limit_calendar_reads_per_minute),
             sign_in_limit=RateLimit(_SIGN_INS_PER_MINUTE),
             link_limit=RateLimit(_LINKS_PER_MINUTE),
+            provider_limit=RateLimit(_PROVIDER_REQUESTS_PER_MINUTE),
             requests=create_request_queue(settings.limit_requests_at_once),
             open_responses=SimultaneousLimit(settings.limit_open_responses),
             backend_url=settings.backend_url,
@@ -238,6 +247,19 @@ def _create_passwords(settings: BackendSettings, database: Database) -> Password
     assert settings.mcp_token_secret
     secret = settings.mcp_token_secret.get_secret_value().encode()
     return PasswordSignIn(database, secret, knows_addresses=settings.knows_client_addresses)
+
+
+async def _open_oidc(
+    settings: BackendSettings, database: Database, sessions: Sessions, stack: AsyncExitStack
+) -> OidcSignIn | None:
+    """Starts the renewal of sessions at the identity provider, if users sign in there."""
+    if settings.auth_mode != "oidc":
+        return None
+    assert settings.mcp_token_secret
+    provider, sealer = Provider(settings), Sealer(settings.mcp_token_secret.get_secret_value())
+    provider_sessions = ProviderSessions(database, sessions, provider, sealer)
+    await stack.enter_async_context(run_sweeps(provider_sessions.renew_due, every_seconds=LOOK_SECONDS))
+    return OidcSignIn(provider, sealer, provider_sessions)
 
 
 async def _open_runs(

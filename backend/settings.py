@@ -1,4 +1,5 @@
 import re
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from common.settings import (
     ServiceSettings,
     SignInSettings,
     is_address,
+    is_http,
     is_loopback,
     limit_per_user,
 )
@@ -85,6 +87,68 @@ class AddressSettings(PageSettings, SignInSettings):
     def path(self) -> str:
         """The path below which a proxy serves the backend, such as /todo; empty if it has a host of its own."""
         return urlsplit(self.backend_url or "").path
+
+
+def _is_header_name(name: str) -> bool:
+    return re.fullmatch("[A-Za-z0-9-]+", name) is not None
+
+
+HeaderName = Annotated[str, require(_is_header_name, "must be the name of a header: letters, digits and hyphens")]
+
+
+class ProviderSettings(AddressSettings):
+    """How users sign in elsewhere: at an identity provider, or at a reverse proxy."""
+
+    oidc_issuer: HttpUrl | None = None
+    """For AUTH_MODE=oidc. OIDC_ISSUER is the address of the provider exactly as it names itself; below it is
+    /.well-known/openid-configuration. Register this server there as a client, with /session/callback below the address
+    of the page as its redirect URI. Without OIDC_CLIENT_SECRET it is a public client, with PKCE alone.
+    """
+    oidc_client_id: str | None = None
+    oidc_client_secret: SecretStr | None = None
+    oidc_allowed: CommaSeparated = ()
+    """Which of the provider's users may use this server, separated by commas; one match is enough. claim=value: such as
+    groups=household. email_domain=example.com: with a verified e-mail address there. *, alone: everybody whom the
+    provider signs in. Without it, a service with AUTH_MODE=oidc does not start.
+    """
+    oidc_scopes: str = "openid profile email"
+    """What the provider is asked for, separated by spaces; some send groups only with the scope groups. offline_access
+    is added where the provider offers it.
+    """
+    oidc_name: str | None = None
+    """What the button calls the provider: Sign in with …. Default: the host of OIDC_ISSUER."""
+    proxy_user_header: HeaderName = "Remote-User"
+    """For AUTH_MODE=proxy. The headers in which the proxy names the signed-in user, and how the page calls that user.
+    They count only from TRUSTED_PROXIES, which must be set and must not be *. The proxy must remove such headers from
+    requests of clients.
+    """
+    proxy_name_header: HeaderName = "Remote-Name"
+    proxy_sign_out_url: HttpUrl | None = None
+    """Where the page goes after a sign-out, to be signed out at the proxy. Default: it stays."""
+
+    @property
+    def provider_name(self) -> str:
+        return self.oidc_name or urlsplit(self.oidc_issuer or "").hostname or ""
+
+    def find_oidc_problem(self) -> str | None:
+        """Returns why users cannot sign in at the provider, as a sentence."""
+        for name in ("oidc_issuer", "oidc_client_id", "oidc_allowed"):
+            if not getattr(self, name):
+                return f"AUTH_MODE=oidc needs {name.upper()}. See .env.example for what it means."
+        address = urlsplit(self.oidc_issuer or "")
+        if address.scheme != "https" and not is_loopback(address.hostname or ""):
+            return "OIDC_ISSUER must be an https address, or tokens and codes could be read on the way."
+        if address.query or address.fragment:
+            return "OIDC_ISSUER must be an address without ? and #."
+        if "openid" not in self.oidc_scopes.split():
+            return "OIDC_SCOPES must contain openid."
+        if "*" in self.oidc_allowed and len(self.oidc_allowed) > 1:
+            return "OIDC_ALLOWED=* lets everybody in, so it must stand alone."
+        for rule in self.oidc_allowed:
+            claim, _, value = rule.partition("=")
+            if rule != "*" and not (claim.strip() and value.strip()):
+                return "OIDC_ALLOWED must be * or parts such as groups=household and email_domain=example.com."
+        return None
 
 
 class ServersSettings(BaseSettings):
@@ -190,7 +254,9 @@ class ModelSettings(BaseSettings):
     """The address at which the backend reaches the offline model, if no other model is set."""
 
 
-class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings):
+class BackendSettings(
+    ProviderSettings, TokenLimitSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings
+):
     """The backend's configuration; every field is an environment variable of the same name."""
 
     prefix: ClassVar[str] = "BACKEND"
@@ -336,7 +402,24 @@ class BackendSettings(TokenLimitSettings, ServersSettings, ApprovalSettings, Mod
         """Returns a sentence about invalid settings of sign-in; None if they are valid."""
         if self.mcp_token_secret is None:
             return f"AUTH_MODE={self.auth_mode} needs MCP_TOKEN_SECRET."
-        return self._find_provider_problem() if self.auth_mode == "jwt" else None
+        match self.auth_mode:
+            case "jwt":
+                return self._find_provider_problem()
+            case "oidc":
+                return self.find_oidc_problem()
+            case "proxy":
+                return self._find_proxy_problem()
+            case _:
+                return None
+
+    def _find_proxy_problem(self) -> str | None:
+        if "trusted_proxies" not in self.model_fields_set or not self.trusted_proxies:
+            return "AUTH_MODE=proxy needs TRUSTED_PROXIES, the addresses of the proxies that may say who the user is."
+        if any(one == "*" or ip_network(one).prefixlen == 0 for one in self.trusted_proxies):
+            return "With AUTH_MODE=proxy, TRUSTED_PROXIES must name the proxies: else everybody could be any user."
+        if self.proxy_user_header.lower() == self.proxy_name_header.lower():
+            return "PROXY_USER_HEADER and PROXY_NAME_HEADER must differ."
+        return None
 
     def _find_provider_problem(self) -> str | None:
         if bool(self.auth_jwt_secret) == bool(self.auth_jwks_url):

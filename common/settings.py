@@ -93,15 +93,19 @@ class SignInSettings(BaseSettings):
 
     model_config = CONFIG
 
-    auth_mode: Literal["none", "password", "jwt"] = "none"
+    auth_mode: Literal["none", "password", "oidc", "proxy", "jwt"] = "none"
     """AUTH_MODE=none is for one user on this machine. There is no sign-in, so the services accept only loopback
     addresses, unless AUTH_NONE_BEYOND_LOOPBACK=true. Set that only if no other machine can reach the ports.
 
     AUTH_MODE=password is for a household or a team: users sign in with a name and a password. ./todo user makes their
     accounts.
 
-    AUTH_MODE=jwt is for users of an identity provider. Each request needs a token of that provider, which is checked
-    with the settings below.
+    AUTH_MODE=oidc is for users of an identity provider (OpenID Connect), who sign in there: docs/sign-in.md.
+
+    AUTH_MODE=proxy is for a reverse proxy that signs users in, and names them in a header: docs/sign-in.md.
+
+    AUTH_MODE=jwt is for programs and pages that have tokens of an identity provider. Each request needs such a token,
+    which is checked with the settings below.
     """
 
     @property
@@ -290,8 +294,8 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
         name, host = f"{self.prefix}_HOST", self.get_service_setting("host")
         return (
             f"With AUTH_MODE=none there is no sign-in, so other machines must not reach {name}={host}: set "
-            f"AUTH_MODE=password or jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only this machine "
-            "can reach the port."
+            f"AUTH_MODE=password, oidc, proxy or jwt, or {name}=127.0.0.1, or AUTH_NONE_BEYOND_LOOPBACK=true if only "
+            "this machine can reach the port."
         )
 
     @abstractmethod

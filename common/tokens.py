@@ -9,8 +9,9 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import jwt
@@ -63,13 +64,23 @@ class KeySet:
     While the address does not answer, they are used until they reach their maximum age.
     """
 
-    def __init__(self, url: str, *, max_age_seconds: float = 14_400) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_age_seconds: float = 14_400,
+        name: str = "AUTH_JWKS_URL",
+        fetch: Callable[[], Awaitable[Any]] | None = None,
+    ) -> None:
+        """`name` is what log lines call the address, and `fetch` reads its JSON in place of PyJWT's client."""
         self._max_age_seconds = max_age_seconds
+        self._name = name
         # Without its own cache, which drops keys when they are to be fetched again, and where one invalid entry fails
         # the whole set. PyJWT 2.15 follows no redirects, which could lead to keys of somebody else.
         self._client = jwt.PyJWKClient(
             url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS, ssl_context=get_tls_context()
         )
+        self._fetch_document = fetch or partial(asyncio.to_thread, self._client.fetch_data)
         self._refresh = SingleFlight(self._fetch)
         self._keys: list[jwt.PyJWK] = []
         self._fetched_at = self._tried_at = float("-inf")
@@ -82,6 +93,11 @@ class KeySet:
                 await self._refresh()
             key = self._get(header)
         return key
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether keys were read that may still be used."""
+        return bool(self._keys) and self._get_age(self._fetched_at) <= self._max_age_seconds
 
     def _get(self, header: dict[str, Any]) -> jwt.PyJWK | None:
         """Returns None also if several keys match."""
@@ -98,18 +114,18 @@ class KeySet:
     async def _fetch(self) -> None:
         try:
             async with asyncio.timeout(_TIMEOUT_SECONDS):
-                document = await asyncio.to_thread(self._client.fetch_data)
+                document = await self._fetch_document()
             self._keys, unusable = _read_keys(document["keys"])
         except Exception as error:  # noqa: BLE001 - the provider may send anything; the next fetch tries again
-            log.warning("the keys at AUTH_JWKS_URL cannot be read: %s", type(error).__name__)
+            log.warning("the keys at %s cannot be read: %s", self._name, type(error).__name__)
             return
         finally:
             self._tried_at = time.monotonic()
         self._fetched_at = self._tried_at
         if not self._keys:
-            log.warning("AUTH_JWKS_URL has no key for %s", ", ".join(ALGORITHMS))
+            log.warning("%s has no key for %s", self._name, ", ".join(ALGORITHMS))
         if unusable:
-            log.warning("AUTH_JWKS_URL has keys that cannot be used: %s", "; ".join(unusable[:_MAX_LOGGED]))
+            log.warning("%s has keys that cannot be used: %s", self._name, "; ".join(unusable[:_MAX_LOGGED]))
 
 
 def _read_keys(entries: list[Any]) -> tuple[list[jwt.PyJWK], list[str]]:

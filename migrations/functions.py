@@ -183,6 +183,27 @@ ACROSS_USERS = {
         SELECT added.user_id FROM added
         """,
     ),
+    # Ends what was not renewed for twelve hours, deletes the tokens of what has ended, and returns what is to be
+    # renewed now, which no other caller gets before `renew_at`.
+    "claim_renewals(seconds integer, most integer)": (
+        "TABLE (user_id text, session_id text, claimed_until timestamptz)",
+        """
+        UPDATE sessions SET ended_at = clock_timestamp() WHERE ended_at IS NULL AND (user_id, id) IN (
+            SELECT stored.user_id, stored.session_id FROM provider_sessions AS stored
+            WHERE renewed_at < now() - interval '12 hours'
+        );
+        DELETE FROM provider_sessions AS stored WHERE NOT EXISTS (
+            SELECT FROM sessions AS session
+            WHERE (session.user_id, session.id) = (stored.user_id, stored.session_id)
+                AND session.ended_at IS NULL AND session.expires_at > now()
+        );
+        UPDATE provider_sessions AS due SET renew_at = now() + make_interval(secs => seconds)
+        WHERE (due.user_id, due.session_id) IN (
+            SELECT stored.user_id, stored.session_id FROM provider_sessions AS stored
+            WHERE renew_at <= now() ORDER BY renew_at LIMIT most FOR UPDATE SKIP LOCKED
+        ) RETURNING due.user_id, due.session_id, due.renew_at
+        """,
+    ),
     "sweep_kept_requests(hours integer, most integer)": (
         "SETOF text",
         """

@@ -1,5 +1,6 @@
 """Accounts: who may sign in. Their commands use the owner's login, all else that of the services."""
 
+import hashlib
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,6 +50,18 @@ INSERT INTO account_events (user_id, kind, details)
 SELECT %(user)s, %(kind)s, %(details)s
 WHERE EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND password_hash = %(hash)s)"""
 _NO_DETAILS = Jsonb({})
+
+# Of a user whom somebody else signs in; the name is the newest one.
+_STORE = """
+INSERT INTO accounts (user_id, name, issuer, subject) VALUES (%(user)s, %(name)s, %(issuer)s, %(subject)s)
+ON CONFLICT (user_id) DO UPDATE SET name = excluded.name
+RETURNING disabled_at IS NOT NULL AS is_disabled, xmax = 0 AS is_new"""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAccount:
+    is_disabled: bool
+    is_new: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +151,18 @@ async def disable_account(database: Database, user_id: str) -> bool:
 
 async def enable_account(database: Database, user_id: str) -> bool:
     return await database.fetch_one(user_id, _ENABLE) is not None
+
+
+async def store_account(
+    database: Database, user_id: str, name: str, *, issuer: str | None = None, subject: str | None = None
+) -> StoredAccount:
+    """Stores the account of a user whom an identity provider or a proxy signs in, or its new name."""
+    stored = await database.fetch_one(user_id, _STORE, StoredAccount, name=name, issuer=issuer, subject=subject)
+    assert stored
+    return stored
+
+
+def get_provider_user_id(issuer: str, subject: str) -> str:
+    """Returns the user id of an account at an identity provider."""
+    digest = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
+    return f"oidc-{digest[:32]}"

@@ -88,6 +88,18 @@ class OAuthGrantRow(_UserRow, table=True):
     refreshed_at: datetime = Field(sa_column=_time())
 
 
+class ProviderSessionRow(_UserRow, table=True):
+    """The tokens of a session that began at an identity provider, encrypted, and when it is renewed there next."""
+
+    __tablename__ = "provider_sessions"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (Index("provider_sessions_by_renewal", "renew_at"),)
+
+    session_id: str = Field(primary_key=True, sa_type=Text)
+    sealed: bytes
+    renewed_at: datetime = Field(sa_column=_time())
+    renew_at: datetime = Field(sa_column=_time(default=False))
+
+
 class OneTimeCodeRow(_UserRow, table=True):
     """A code that opens something once, as its SHA-256. It is of nobody while there is no account."""
 

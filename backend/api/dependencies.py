@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import from_json
 
+from backend.accounts.oidc.sign_in import OidcSignIn
 from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
 from backend.accounts.tokens import PersonalTokens
@@ -153,13 +154,16 @@ def _declare_json(request: Request) -> None:
 class Services:
     """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats.
 
-    `sign_in_limit` limits the sessions that a user begins, `link_limit` the links that an address takes.
+    `sign_in_limit` limits the sessions that a user begins, `link_limit` the links that an address takes, and
+    `provider_limit` the requests of a network for which the identity provider is asked.
     """
 
     database: Database
     sessions: Sessions
     passwords: PasswordSignIn | None
     """None unless AUTH_MODE is password."""
+    oidc: OidcSignIn | None
+    """None unless AUTH_MODE is oidc."""
     personal_tokens: PersonalTokens | None
     """None without sign-in."""
     model: ChatModel
@@ -180,6 +184,7 @@ class Services:
     calendar_limit: RateLimit
     sign_in_limit: RateLimit
     link_limit: RateLimit
+    provider_limit: RateLimit
     requests: FairQueue
     """The requests that are worked on at the same time."""
     open_responses: SimultaneousLimit

@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 
 from backend.accounts.accounts import LOCAL_USER
 from backend.accounts.sessions import Sessions
+from backend.api.accounts.proxy import ProxyUsers
 from backend.api.bearer_tokens import BearerTokens, log_rejection
 from backend.api.errors import ForeignOrigin, Unauthorized
 from backend.errors import InvalidRequest, shorten
@@ -122,6 +123,7 @@ class Identity:
         self.has_provider = settings.auth_mode not in ("none", "password")
         self._serves_this_machine_only = settings.serves_this_machine_only
         self._owner_secret = settings.owner_secret
+        self.proxy = ProxyUsers(settings) if settings.auth_mode == "proxy" else None
         if self.has_sessions:
             assert settings.mcp_token_secret
             secret = settings.mcp_token_secret.get_secret_value()
@@ -169,6 +171,15 @@ class Identity:
     async def _find_user(
         self, request: HTTPConnection, sessions: Sessions, *, accepts_password: bool
     ) -> tuple[str, SignIn]:
+        if self.proxy is not None and (user := self.proxy.read_user(request)) is not None:
+            # The browser sends what the proxy knows the user by with requests of any website, as it does a cookie.
+            if not (is_from_own_page(request) or _only_reads(request)):
+                raise ForeignOrigin
+            end_address_turn(request.scope)
+            session = await self.proxy.open_session(user, request.app.state.services.database, sessions)
+            return user.user_id, SignIn(
+                user.user_id, expires=session.expires, session_id=session.id, ended=sessions.ended
+            )
         if "authorization" in request.headers:
             claims = await self.bearer_tokens.read(request, accepts_password=accepts_password)
             if claims["iss"] != ISSUER:
@@ -177,6 +188,8 @@ class Identity:
             if await sessions.ended.includes(claims["sub"], claims["jti"]):
                 raise Unauthorized(str(OwnTokenRejected("ended")))
             return claims["sub"], _create_sign_in(claims, sessions, scopes.read_scopes(claims.get("scope")))
+        if self.proxy is not None:  # there are no cookies
+            raise Unauthorized
         return await self._find_user_of_cookie(request, sessions)
 
     async def find_device(self, request: HTTPConnection, sessions: Sessions) -> tuple[str, SignIn]:
@@ -206,8 +219,8 @@ class Identity:
         """Creates the value of the page's cookie for a session."""
         return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id, scope=scopes.ALL)
 
-    async def sign_out(self, request: HTTPConnection, sessions: Sessions) -> None:
-        """Ends the sessions of the request's cookies, of which there may be copies.
+    async def sign_out(self, request: HTTPConnection, sessions: Sessions) -> list[tuple[str, str]]:
+        """Ends the sessions of the request's cookies, of which there may be copies; returns their users and ids.
 
         Raises `ForeignOrigin`, `OtherUser`, and `Unauthorized` for more copies than browsers have; then it ends none.
         """
@@ -222,6 +235,7 @@ class Identity:
             _check_expected_user(request, claims["sub"])
         for claims in ending:
             await sessions.end_of_cookie(claims["sub"], claims["jti"], expires=claims["exp"])
+        return [(claims["sub"], claims["jti"]) for claims in ending]
 
     async def find_session(self, request: HTTPConnection, user_id: str) -> str | None:
         """Returns the session of a user whose cookie the request has, if there is one; it may be ended."""
@@ -288,3 +302,8 @@ def _get_referring_origin(request: HTTPConnection) -> str | None:
         parts = urlsplit(request.headers.get("referer", ""))
         return f"{parts.scheme}://{parts.netloc}" if parts.netloc else None
     return None
+
+
+def _only_reads(request: HTTPConnection) -> bool:
+    """Whether a request changes nothing, and no page of another website sent it."""
+    return request.scope["method"] in ("GET", "HEAD") and request.headers.get("sec-fetch-site") in (None, "none")

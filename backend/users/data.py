@@ -22,6 +22,7 @@ _TABLES: dict[LiteralString, LiteralString] = {
     "account_events": "id",
     "sessions": "id",
     "oauth_grants": "session_id",
+    "provider_sessions": "session_id",
 }
 TABLES = tuple(_TABLES)
 # Their tokens must not open anything before they expire, so what ended stays, without whose it was.

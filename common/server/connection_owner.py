@@ -14,6 +14,8 @@ _KEY = "todo.connection"
 class OwnedConnection(Protocol):
     owner: str | None
     """The user of its last request; None if no request had a valid token."""
+    client: tuple[str, int] | None
+    """The peer, also if it is a proxy: `client` of a scope is then whom the proxy names."""
 
 
 def add_connection(scope: Scope, connection: OwnedConnection) -> None:
@@ -27,3 +29,9 @@ def set_owner(scope: Scope, user_id: str) -> None:
     connection: Any = scope.get(_KEY)
     if connection is not None:  # not in an application that is called without a server
         connection.owner = user_id
+
+
+def get_peer(scope: Scope) -> str | None:
+    """Returns the address that the connection comes from; None in an application that is called without a server."""
+    connection: OwnedConnection | None = scope.get(_KEY)
+    return connection.client[0] if connection is not None and connection.client is not None else None

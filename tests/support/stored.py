@@ -146,7 +146,7 @@ class Stored:
         self._connection.execute("UPDATE failed_sign_ins SET count = %s, allowed_at = now()", [count])
 
     def add_account(self, user: str) -> None:
-        """Inserts an account with a password, an open code, an event and an OAuth client."""
+        """Inserts an account with a password, an open code, an event, an OAuth client and a session of a provider."""
         self.add_password(user, "a-hash")
         for statement in (
             "INSERT INTO one_time_codes (user_id, hash, kind, details, expires_at)"
@@ -156,6 +156,8 @@ class Stored:
             " VALUES (%(user)s, %(user)s || '-client', 'client', 'Client', '{tasks}', now() + interval '1 hour')",
             "INSERT INTO oauth_grants (user_id, session_id, address)"
             " VALUES (%(user)s, %(user)s || '-client', 'client.example')",
+            "INSERT INTO provider_sessions (user_id, session_id, sealed, renew_at)"
+            " VALUES (%(user)s, 'a-session', 'sealed', now() + interval '1 hour')",
         ):
             self._connection.execute(statement, {"user": user})
 

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
-from backend.accounts.accounts import fold_name
+from backend.accounts.accounts import find_account, fold_name
 from backend.accounts.browsers import describe_browser
 from backend.accounts.password_sign_in import Client
 from backend.accounts.passwords import MAX_LENGTH
@@ -29,6 +30,7 @@ from backend.errors import InvalidRequest, NotFound
 from backend.users.limits import check_rate
 from common import ISSUER, scopes
 from common.server.address_turns import end_address_turn, get_network
+from common.server.edge import get_own_origin
 
 router = APIRouter(route_class=PublicRoute)
 user_router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
@@ -46,6 +48,8 @@ class SignedIn(BaseModel):
     user_id: str
     expires: datetime | None
     """None without sign-in."""
+    name: str | None = None
+    """How the account is called, where the user id is no name."""
     session_id: str | None = None
     """Another one after each sign-in. The page sends by itself only what was stored in the same session."""
 
@@ -57,6 +61,11 @@ Password = Annotated[str, Field(max_length=MAX_LENGTH)]
 class Credentials(RequestBody):
     name: Name
     password: Password
+
+
+class SignedOut(BaseModel):
+    continue_at: str
+    """Where the browser goes to sign out at the identity provider or the proxy, too."""
 
 
 class SessionShown(BaseModel):
@@ -79,14 +88,19 @@ class SessionList(BaseModel):
 async def get_session(request: Request, user: PollingUser, services: AppServices, response: Response) -> SignedIn:
     """Returns who is signed in. With `AUTH_MODE=password`, the session lasts 30 days from now, counted in days."""
     identity: Identity = request.app.state.identity
-    expires, session_id = user.sign_in.expires, user.sign_in.session_id
+    expires, session_id, name = user.sign_in.expires, user.sign_in.session_id, None
+    if services.oidc is not None or identity.proxy is not None:
+        account = await find_account(services.database, user.user_id)
+        name = account and account.name
+    if identity.proxy is not None:  # when the sign-in ends, and with which other one it goes on, only the proxy knows
+        return SignedIn(user_id=user.user_id, name=name, expires=None)
     if identity.mode == "password" and session_id is not None and expires is not None:
         renewed = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=SESSION_SECONDS)
         is_due = renewed - expires > _RENEWED_EACH
         if is_due and await services.sessions.renew(user.user_id, session_id, expires=renewed):
             expires = renewed
             _set_cookie(request, response, user.user_id, expires=int(renewed.timestamp()), session_id=session_id)
-    return SignedIn(user_id=user.user_id, expires=expires, session_id=session_id)
+    return SignedIn(user_id=user.user_id, name=name, expires=expires, session_id=session_id)
 
 
 @router.post("/session", responses=errors(400, 401, 403, 429, 503))
@@ -176,12 +190,22 @@ def _set_cookie(request: Request, response: Response, user_id: str, *, expires: 
     )
 
 
-@router.delete("/session", status_code=204, responses=errors(401, 403))
+@router.delete(
+    "/session",
+    status_code=204,
+    responses={200: {"model": SignedOut, "description": "There is more to sign out of."}, **errors(401, 403)},
+)
 async def sign_out(request: Request, services: AppServices) -> Response:
     """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
     identity: Identity = request.app.state.identity
-    await identity.sign_out(request, services.sessions)
+    ended = await identity.sign_out(request, services.sessions)
+    continue_at = identity.proxy.sign_out_url if identity.proxy is not None else None
+    if services.oidc is not None:
+        own_url = get_own_origin(request.scope, request.headers) + request.scope.get("root_path", "")
+        continue_at = await services.oidc.find_sign_out_url(ended, f"{own_url}/")
     response = Response(status_code=204)
+    if continue_at is not None:
+        response = JSONResponse(SignedOut(continue_at=continue_at).model_dump())
     secure = request.url.scheme == "https"
     response.delete_cookie(cookie_name(request), httponly=True, samesite="strict", secure=secure)
     return response

@@ -41,6 +41,7 @@ class PageRenderer:
         self._facts = {
             "auth": settings.auth_mode,
             "linksDevices": settings.has_sessions,
+            "provider": settings.provider_name if settings.auth_mode == "oidc" else None,
             "model": {"offline": endpoint.profile.name == "offline", "name": endpoint.model},
             "messageChars": settings.limit_message_chars,
         }
