@@ -27,6 +27,15 @@ from tests.waiting import until
 
 URL = "postgresql://localhost/todo"
 JWT = {**SIGN_IN, "AUTH_AUDIENCE": "todo"}
+OIDC = {
+    "AUTH_MODE": "oidc",
+    "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET,
+    "OIDC_ISSUER": "https://auth.example",
+    "OIDC_CLIENT_ID": "todo",
+    "OIDC_CLIENT_SECRET": "very-secret",
+    "OIDC_ALLOWED": "groups=household,email_domain=example.com",
+}
+PROXY = {"AUTH_MODE": "proxy", "MCP_TOKEN_SECRET": MCP_TOKEN_SECRET, "TRUSTED_PROXIES": "10.0.0.7"}
 BOTH = ("backend", "mcp_server")
 
 
@@ -78,6 +87,24 @@ INVALID = [
     Case({**JWT, "AUTH_ISSUER": "todo-assistant"}, "AUTH_ISSUER", ("mcp_server",)),
     Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "must differ"),
     Case({**JWT, "AUTH_JWT_SECRET": MCP_TOKEN_SECRET}, "AUTH_JWT_SECRET", ("mcp_server",)),
+    Case({**OIDC, "MCP_TOKEN_SECRET": ""}, "MCP_TOKEN_SECRET", BOTH),
+    Case({**OIDC, "OIDC_ISSUER": ""}, "OIDC_ISSUER"),
+    Case({**OIDC, "OIDC_ISSUER": "auth.example"}, "OIDC_ISSUER"),
+    Case({**OIDC, "OIDC_ISSUER": "http://auth.example"}, "https"),
+    Case({**OIDC, "OIDC_ISSUER": "https://auth.example/?a=b"}, "OIDC_ISSUER"),
+    Case({**OIDC, "OIDC_CLIENT_ID": ""}, "OIDC_CLIENT_ID"),
+    Case({**OIDC, "OIDC_ALLOWED": ""}, "OIDC_ALLOWED"),
+    Case({**OIDC, "OIDC_ALLOWED": "*,groups=household"}, "OIDC_ALLOWED"),
+    Case({**OIDC, "OIDC_ALLOWED": "household"}, "OIDC_ALLOWED"),
+    Case({**OIDC, "OIDC_ALLOWED": "groups="}, "OIDC_ALLOWED"),
+    Case({**OIDC, "OIDC_SCOPES": "profile email"}, "OIDC_SCOPES"),
+    Case({**PROXY, "MCP_TOKEN_SECRET": ""}, "MCP_TOKEN_SECRET", BOTH),
+    Case({**PROXY, "TRUSTED_PROXIES": ""}, "TRUSTED_PROXIES"),
+    Case({**PROXY, "TRUSTED_PROXIES": "*"}, "TRUSTED_PROXIES"),
+    Case({**PROXY, "TRUSTED_PROXIES": "10.0.0.7,::/0"}, "TRUSTED_PROXIES"),
+    Case({**PROXY, "PROXY_USER_HEADER": "Remote_User"}, "PROXY_USER_HEADER"),
+    Case({**PROXY, "PROXY_NAME_HEADER": "remote-user"}, "PROXY_USER_HEADER"),
+    Case({**PROXY, "PROXY_SIGN_OUT_URL": "javascript:x"}, "PROXY_SIGN_OUT_URL"),
 ]
 
 
@@ -138,6 +165,9 @@ def test_all_mistakes_at_once(environment: pytest.MonkeyPatch, capsys: pytest.Ca
     "settings",
     [
         JWT,
+        OIDC,
+        {**OIDC, "OIDC_ALLOWED": "*", "OIDC_CLIENT_SECRET": "", "OIDC_ISSUER": "http://127.0.0.1:9000/a"},
+        PROXY,
         {"BACKEND_HOST": "0.0.0.0", "AUTH_NONE_BEYOND_LOOPBACK": "true"},
         {"TRUSTED_PROXIES": " 10.0.0.7, 172.16.0.0/12,, ::1 "},
     ],

@@ -32,6 +32,7 @@ WITHOUT_COMMAND = {
     *((method, "/session") for method in ("get", "post", "delete")),
     *(("post", "/setup"), ("put", "/session/password")),
     *(("post", path) for path in ("/links", "/links/take")),
+    *(("get", "/session/callback"), ("post", "/session/provider")),
     *((method, "/sessions") for method in ("get", "delete")),
     ("delete", "/sessions/{session_id}"),
     *((method, "/tokens") for method in ("get", "post")),

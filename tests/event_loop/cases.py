@@ -193,6 +193,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/openapi.json"): {"": get("/openapi.json")},
     ("GET", "/ready"): {"": get("/ready")},
     ("GET", "/session"): {"": get("/session")},
+    ("GET", "/session/callback"): {"": send("GET", "/session/callback")},
     ("GET", "/sessions"): {"": get("/sessions")},
     ("GET", "/tasks"): {
         "all": get("/tasks?view=all&limit=100"),
@@ -304,6 +305,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("POST", "/links"): {"": send("POST", "/links")},
     ("POST", "/links/take"): each_body("POST", "/links/take"),
     ("POST", "/session"): {"": send("POST", "/session"), **each_body("POST", "/session")},
+    ("POST", "/session/provider"): {"": send("POST", "/session/provider")},
     ("POST", "/setup"): each_body("POST", "/setup"),
     ("POST", "/tasks"): {
         "fields": send("POST", "/tasks", {"title": TITLE, "description": DESCRIPTION, "labels": LABELS}),
