@@ -6,11 +6,12 @@ import { TEXTS } from "./texts.js";
 const KEY = "todo.person";
 const LAST = "todo.person.last";
 const SESSION = "todo.session";
+const NAME = "todo.person.name";
 
 /** The event of the window after each request that succeeded. */
 export const REACHED = "todo.reached";
 
-/** The user, and the id of the session; null without sign-in. @typedef {{id: string, session: string | null}} Session */
+/** The user, the id of the session and the name of the account; null without them. @typedef {{id: string, session: string | null, name: string | null}} Session */
 
 /** Who uses this page. Its requests name the user, and are rejected in a session of another one. */
 export const user = {
@@ -26,8 +27,13 @@ export const user = {
     const response = await (early ?? fetch("session", { cache: "no-store" })).catch(() => null);
     if (response?.status === 401) return null;
     if (!response?.ok) return undefined;
-    const { user_id: id, session_id: session } = await response.json();
-    return { id, session };
+    const { user_id: id, session_id: session, name } = await response.json();
+    return { id, session, name };
+  },
+
+  /** How the user is called. */
+  get name() {
+    return storage.get(NAME) ?? this.id;
   },
 
   /** The id of the last known session. */
@@ -40,9 +46,10 @@ export const user = {
     return storage.get(LAST);
   },
 
-  /** @param {string | null} id null: nobody is signed in any more @param {string | null} [session] */
-  set(id, session = null) {
+  /** @param {string | null} id null: nobody is signed in any more @param {string | null} [session] @param {string | null} [name] where the id is none */
+  set(id, session = null, name = null) {
     storage.set(KEY, id);
+    storage.set(NAME, name);
     storage.set(SESSION, session);
     if (id !== null) storage.set(LAST, id);
   },

@@ -22,6 +22,7 @@ const ACCENT = { light: "#0a6b5e", dark: "#5fcdb9" };
  * @property {boolean} missing whether this server has nothing at the address of the page
  * @property {"none" | "password" | "oidc" | "proxy" | "jwt"} auth
  * @property {boolean} linksDevices whether users can link their phones
+ * @property {string | null} provider the name of the identity provider where users sign in
  * @property {{offline: boolean, name: string, writesCalls?: boolean}} model `writesCalls`: it cannot call tools itself
  * @property {number} messageChars
  * @property {Agents | null} agents null: there are none

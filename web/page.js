@@ -114,10 +114,11 @@ async function begin() {
     return showProblem(byId("tasks"), TEXTS.missing.text, linkToToday(TEXTS.missing.link));
   }
   const request = user.ask();
-  const known = user.id === null ? await waitForSession(request) : { id: user.id, session: user.session };
+  const known = user.id === null ? await waitForSession(request) : { id: user.id, session: user.session, name: user.name };
   if (!known) return askToSignIn();
   const { id, session } = known;
-  user.set(id, session);
+  if (user.last !== null && user.last !== id) await (await loadModule(() => import("./sign-in.js"))).forget(); // what is stored belongs to another user
+  user.set(id, session, known.name);
   if (lastUser !== null && lastUser !== id) router.reset();
   lastUser = id;
   const opened = (unsaved = await Unsaved.open(id, session));
@@ -130,7 +131,8 @@ async function begin() {
   const now = await waitForSession(request);
   if (unsaved !== opened) return; // they have signed out meanwhile
   if (now?.id !== id) return askToSignIn();
-  user.set(id, now.session);
+  user.set(id, now.session, now.name);
+  foot.enter(user.name);
   opened.confirm(now.session);
 }
 
@@ -154,7 +156,7 @@ async function mountAssistant(of) {
 /** Shows the page of a signed-in user. @param {Unsaved} of the user */
 function enter(of) {
   document.body.classList.remove("alone");
-  foot.enter(user.id);
+  foot.enter(user.name);
   const tasks = panes.openList({ fetch: fetchFromHere, agents: config.agents?.offered ?? false, unsaved: of, place: router.place });
   sideBar.follow(tasks, user.id);
   void tasks.loaded.then(beginBackgroundWork);
@@ -297,7 +299,7 @@ async function askToSignIn() {
     return showNotLinked(byId("tasks"));
   }
   const { showSignIn } = await loadModule(() => import("./sign-in.js"));
-  showSignIn(byId("tasks"), begin, config.auth);
+  showSignIn(byId("tasks"), begin, config);
 }
 
 /** Removes everything of the last user from the page. */
@@ -324,10 +326,11 @@ async function leave() {
   const [{ endSession, forget }, { askBeforeSignOut }] = modules;
   const choice = unsaved ? await askBeforeSignOut(unsaved, () => panes.list?.sendUnsaved()) : "leave";
   if (choice === "cancel") return;
-  const { ended, hasOther } = await endSession();
+  const { ended, hasOther, continueAt } = await endSession();
   if (!ended) return say(TEXTS.stillSignedIn);
   if (choice === "discard") await unsaved?.discard();
   await askToSignIn();
   if (!hasOther) await forget(); // last, because the chat stores its drafts when it is removed
   router.reset();
+  if (continueAt !== null) location.assign(continueAt);
 }

@@ -1,6 +1,7 @@
 // @ts-check
 import { sentence } from "./chat/protocol.js";
 import { storage, visit } from "./chat/storage.js";
+import { pathBelowBase } from "./address.js";
 import { closeOffline } from "./offline.js";
 import { firstAccountForm, passwordForm } from "./password-forms.js";
 import { fragment } from "./router.js";
@@ -8,6 +9,9 @@ import { TEXTS } from "./texts.js";
 import { fetchFromHere, user } from "./http.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 /** @import {Config} from "./options.js" */
+
+/** What the address of this page may have to be returned to, as the server checks it. */
+const ADDRESS = /^\/([\w.~%!$&'()*+,;=:@?-][\w.~%!$&'()*+,;=:@/?-]{0,400})?$/;
 
 /**
  * A form, with what it sends for its values; the first response that sets a cookie signs in.
@@ -18,15 +22,17 @@ import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
  */
 
 /**
- * Shows the form with which the user signs in: by a name and a password, or by a token.
+ * Shows how the user signs in: at the identity provider, at the proxy, or by a name and a password, or a token.
  * @param {HTMLElement} place
  * @param {() => void} done
- * @param {Config["auth"]} auth
+ * @param {Config} config
  */
-export function showSignIn(place, done, auth) {
+export function showSignIn(place, done, { auth, provider }) {
   const panel = document.createElement("div");
   panel.className = "sign-in";
   place.replaceChildren(panel);
+  if (auth === "oidc") return showButton(panel, TEXTS.signIn.at(provider ?? ""), TEXTS.signIn.leads, goToProvider);
+  if (auth === "proxy") return showButton(panel, TEXTS.signIn.enter, TEXTS.signIn.proxy, goToProxy);
   let form = auth === "password" ? passwordForm() : tokenForm;
   const code = auth === "password" ? fragment.get("setup") : null;
   if (code !== null) form = firstAccountForm(code, () => show(passwordForm()));
@@ -59,11 +65,13 @@ export function showSignIn(place, done, auth) {
   panel.querySelector("input")?.focus();
 }
 
-/** Ends the user's session; returns whether the user is signed out, and whether another one is signed in. */
+/** Ends the user's session; returns whether the user is signed out, whether another one is signed in, and where to sign out as well. */
 export async function endSession() {
   const response = await fetchFromHere("session", { method: "DELETE" }).catch(() => null);
   const hasOther = response?.status === 401;
-  return { ended: hasOther || response?.ok === true, hasOther };
+  /** @type {string | null} */
+  const continueAt = response?.status === 200 ? (await response.json()).continue_at : null;
+  return { ended: hasOther || response?.ok === true, hasOther, continueAt };
 }
 
 /** Removes everything of the user from the browser's storage. */
@@ -71,6 +79,46 @@ export async function forget() {
   storage.clear("todo.");
   visit.clear("todo.tasks.");
   await closeOffline();
+}
+
+/** Shows a button that leads to where users sign in. @param {HTMLElement} panel @param {string} label @param {string} how @param {() => Promise<string | null>} go returns why it failed */
+function showButton(panel, label, how, go) {
+  /** @param {string | null} [problem] */
+  const draw = (problem) =>
+    render(
+      html`<form @submit=${submit}>
+        <h2>${TEXTS.signIn.title}</h2>
+        <p class="quiet">${how}</p>
+        ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
+        <button type="submit" class="button primary">${label}</button>
+      </form>`,
+      panel,
+    );
+  /** @param {SubmitEvent} event */
+  const submit = async (event) => {
+    event.preventDefault();
+    draw(); // announces the second error like the first
+    draw(await go());
+  };
+  draw();
+  panel.querySelector("button")?.focus();
+}
+
+/** Goes to the identity provider, which leads back to this address. */
+async function goToProvider() {
+  const address = `/${pathBelowBase(location.pathname) ?? ""}${location.search}`;
+  const query = new URLSearchParams({ return_to: ADDRESS.test(address) ? address : "/" });
+  const response = await fetch(`session/provider?${query}`, { method: "POST" }).catch(() => null);
+  if (!response) return TEXTS.unreachable;
+  if (!response.ok) return sentence(response);
+  location.assign((await response.json()).continue_at);
+  return null;
+}
+
+/** Goes to an address that no service worker answers, so that the proxy asks who the user is. */
+async function goToProxy() {
+  location.assign("session/callback");
+  return null;
 }
 
 /** @param {Form} form @param {FormData} values @returns {Promise<string | null>} why it was rejected */

@@ -405,6 +405,10 @@ export const TEXTS = {
     token: "Access token",
     rejected: "This token is not valid, or it has expired. Get a new one and try again.",
     enter: "Sign in",
+    /** @param {string} provider */
+    at: (provider) => `Sign in with ${provider}`,
+    leads: "You sign in there and come back here.",
+    proxy: "The server in front of this one signs you in. If that does not help, ask the person who runs it.",
   },
   passwords: {
     name: "Name",

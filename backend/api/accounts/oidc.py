@@ -25,9 +25,10 @@ from backend.accounts.oidc.transactions import (
     take,
     write_cookie,
 )
+from backend.accounts.sessions import AccountDisabled
 from backend.api.accounts.sessions import begin_session
 from backend.api.dependencies import AppServices, Services
-from backend.accounts.sessions import AccountDisabled
+from backend.api.identity import Identity
 from backend.api.openapi import errors
 from backend.errors import BackendError, NotFound, Overloaded
 from backend.users.limits import check_rate
@@ -104,23 +105,26 @@ async def begin_provider_sign_in(
 
 @router.get("/session/callback", response_class=HTMLResponse, responses=errors(400, 403, 404, 429, 503))
 async def finish_provider_sign_in(request: Request, services: AppServices) -> Response:
-    """Signs the user in with the answer of the identity provider, and goes on with the page."""
+    """Signs the user in with the answer of the identity provider, and goes on with the page.
+
+    With AUTH_MODE=proxy it only goes on: a browser that opens it has been signed in by the proxy.
+    """
+    identity: Identity = request.app.state.identity
+    if identity.proxy is not None:
+        return _go_on(f"{_get_own_url(request)}/")
     oidc = _get_oidc(request, services)
     parameters = {name: request.query_params.getlist(name) for name in _PARAMETERS}
     sent = {name: values[0] for name, values in parameters.items() if len(values) == 1}
     transaction, others = take(_read_cookie(request, oidc), sent.get("state", ""))
-    response = HTMLResponse(headers={"Cache-Control": "no-store"})
     try:
         if transaction is None or any(len(values) > 1 for values in parameters.values()):
             raise SignInOver
+        response = _go_on(f"{_get_own_url(request)}{transaction.return_to}")
         async with _take_turn(request, services, oidc):
             await _sign_in(request, services, oidc, response, transaction, sent)
-        url = f"{_get_own_url(request)}{transaction.return_to}"
-        response.body = _render("You are signed in.", "The page goes on by itself.", "Continue", url, goes_on=True)
     except BackendError as error:
-        response = HTMLResponse(status_code=error.status, headers={"Cache-Control": "no-store"})
-        response.body = _render("You are not signed in.", str(error), "Back to sign-in", f"{_get_own_url(request)}/")
-    response.headers["Content-Length"] = str(len(response.body))
+        response = _render("You are not signed in.", str(error), "Back to sign-in", f"{_get_own_url(request)}/")
+        response.status_code = error.status
     if transaction is not None:
         _set_cookie(request, response, oidc, others)
     return response
@@ -230,11 +234,15 @@ def _set_cookie(request: Request, response: Response, oidc: OidcSignIn, transact
     )
 
 
-def _render(title: str, text: str, link: str, url: str, *, goes_on: bool = False) -> bytes:
-    """Renders a page. One that goes on by itself is of this site, so that the Strict cookie of a session is sent next;
-    in a redirect of the provider it might not be.
+def _go_on(url: str) -> HTMLResponse:
+    """Renders a page that goes on by itself.
+
+    It is of this site, so that the Strict cookie of a session is sent next; in a redirect of the provider it might not.
     """
-    address = html.escape(url)
-    refresh = f'<meta http-equiv="refresh" content="0; url={address}">' if goes_on else ""
-    texts = {"title": html.escape(title), "text": html.escape(text), "link": html.escape(link)}
-    return _PAGE.format(refresh=refresh, url=address, **texts).encode()
+    refresh = f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">'
+    return _render("You are signed in.", "The page goes on by itself.", "Continue", url, refresh=refresh)
+
+
+def _render(title: str, text: str, link: str, url: str, *, refresh: str = "") -> HTMLResponse:
+    texts = {name: html.escape(one) for name, one in {"title": title, "text": text, "link": link, "url": url}.items()}
+    return HTMLResponse(_PAGE.format(refresh=refresh, **texts), headers={"Cache-Control": "no-store"})
