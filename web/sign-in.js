@@ -70,7 +70,7 @@ export async function endSession() {
   const response = await fetchFromHere("session", { method: "DELETE" }).catch(() => null);
   const hasOther = response?.status === 401;
   /** @type {string | null} */
-  const continueAt = response?.status === 200 ? (await response.json()).continue_at : null;
+  const continueAt = response?.status === 200 ? (await response.json()).url : null;
   return { ended: hasOther || response?.ok === true, hasOther, continueAt };
 }
 
@@ -106,12 +106,12 @@ function showButton(panel, label, how, go) {
 
 /** Goes to the identity provider, which leads back to this address. */
 async function goToProvider() {
-  const address = `/${pathBelowBase(location.pathname) ?? ""}${location.search}`;
+  const address = "/" + (pathBelowBase(location.pathname) ?? "") + location.search;
   const query = new URLSearchParams({ return_to: ADDRESS.test(address) ? address : "/" });
   const response = await fetch(`session/provider?${query}`, { method: "POST" }).catch(() => null);
   if (!response) return TEXTS.unreachable;
   if (!response.ok) return sentence(response);
-  location.assign((await response.json()).continue_at);
+  location.assign((await response.json()).url);
   return null;
 }
 

@@ -38,7 +38,7 @@ class OidcBrowser:
         """Returns where the browser comes back to, after the provider has signed the user in."""
         response = await self.http.post("/session/provider", params={"return_to": return_to}, headers=self.own)
         assert response.status_code == 200, response.text
-        return (await self.http.get(response.json()["continue_at"])).headers["location"]
+        return (await self.http.get(response.json()["url"])).headers["location"]
 
     async def finish(self, callback: str) -> httpx2.Response:
         return await self.http.get(callback, headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})
@@ -366,9 +366,9 @@ async def test_cookie_of_a_sign_in(browser: OidcBrowser) -> None:
     response = await browser.http.post("/session/provider", headers=https)
     assert response.headers["set-cookie"].startswith(f"__Host-{TRANSACTION}=")
     assert "secure" in response.headers["set-cookie"].lower()
-    redirect = parse_qs(urlsplit(response.json()["continue_at"]).query)["redirect_uri"]
+    redirect = parse_qs(urlsplit(response.json()["url"]).query)["redirect_uri"]
     assert redirect == [f"{https['Origin']}/session/callback"]
-    state = parse_qs(urlsplit(response.json()["continue_at"]).query)["state"][0]
+    state = parse_qs(urlsplit(response.json()["url"]).query)["state"][0]
     assert state not in response.headers["set-cookie"]
 
 
@@ -408,7 +408,7 @@ async def test_other_website_begins_no_sign_in(browser: OidcBrowser, provider: I
 async def test_sign_out_at_the_provider(browser: OidcBrowser, provider: IdentityProvider) -> None:
     await browser.sign_in()
     response = await browser.http.delete("/session", headers=browser.own)
-    address = urlsplit(response.json()["continue_at"])
+    address = urlsplit(response.json()["url"])
     query = parse_qs(address.query)
     assert f"{address.scheme}://{address.netloc}{address.path}" == f"{provider.url}/end"
     assert query["post_logout_redirect_uri"] == [f"{browser.own['Origin']}/"]

@@ -32,8 +32,11 @@ CHECKS = [
 ]
 
 
-OTHER_ERRORS = {("502", "/chat"), ("503", "/ready"), ("404", "/c/{chat_id}")}
-"""A failed answer and the state have more fields, and the page says itself what is missing."""
+OTHER_ERRORS = {
+    *(("502", "/chat"), ("503", "/ready"), ("404", "/c/{chat_id}")),
+    *((status, "/session/callback") for status in ("400", "403", "404", "429", "503")),
+}
+"""A failed answer and the state have more fields, and pages say themselves what is missing or wrong."""
 UNKEYED = {"/chatkit", "/chats/{chat_id}/commit"}
 
 

@@ -65,7 +65,7 @@ async def test_user_of_the_proxy(
     row = database.execute("SELECT name, password_hash, issuer FROM accounts WHERE user_id = 'ann-p'").fetchone()
     assert row == ("ann-p", None, None), "the newest name counts"
     assert (await http.delete("/session", headers={USER: "ann-p", **own})).json() == {
-        "continue_at": "https://auth.example/logout"
+        "url": "https://auth.example/logout"
     }
 
 

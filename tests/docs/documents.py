@@ -32,7 +32,11 @@ EXCEPTIONS = {
     r"psql ": "needs a server of one's own: tests/migrations/test_managed.py executes it",
 }
 """Patterns of commands that are not executed on one installation, and why, and what is tested instead."""
-PROGRAMS = {"python": ("docs/python.md",), "json": ("docs/agents.md", "docs/python.md")}
+PROGRAMS = {
+    "python": ("docs/python.md",),
+    "json": ("docs/agents.md", "docs/python.md"),
+    **dict.fromkeys(("caddy", "haproxy"), ("docs/sign-in.md",)),
+}
 """Languages of other blocks, in the documents whose tests execute or read them."""
 
 _BLOCK = re.compile(r"^#[^\n]*|(?<=\n\n)(?:    [^\n]*\n)+|^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)

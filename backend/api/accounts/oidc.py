@@ -61,7 +61,7 @@ _PAGE = """<!doctype html>
 
 
 class ProviderAddress(BaseModel):
-    continue_at: str
+    url: str
     """Where the browser goes to sign in."""
 
 
@@ -100,7 +100,7 @@ async def begin_provider_sign_in(
         url = await oidc.provider.create_authorization_url(transaction, _get_redirect_uri(request))
     _set_cookie(request, response, oidc, [*_read_cookie(request, oidc), transaction])
     response.headers["Cache-Control"] = "no-store"
-    return ProviderAddress(continue_at=url)
+    return ProviderAddress(url=url)
 
 
 @router.get("/session/callback", response_class=HTMLResponse, responses=errors(400, 403, 404, 429, 503))

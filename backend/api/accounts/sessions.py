@@ -64,7 +64,7 @@ class Credentials(RequestBody):
 
 
 class SignedOut(BaseModel):
-    continue_at: str
+    url: str
     """Where the browser goes to sign out at the identity provider or the proxy, too."""
 
 
@@ -199,13 +199,13 @@ async def sign_out(request: Request, services: AppServices) -> Response:
     """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
     identity: Identity = request.app.state.identity
     ended = await identity.sign_out(request, services.sessions)
-    continue_at = identity.proxy.sign_out_url if identity.proxy is not None else None
+    url = identity.proxy.sign_out_url if identity.proxy is not None else None
     if services.oidc is not None:
         own_url = get_own_origin(request.scope, request.headers) + request.scope.get("root_path", "")
-        continue_at = await services.oidc.find_sign_out_url(ended, f"{own_url}/")
+        url = await services.oidc.find_sign_out_url(ended, f"{own_url}/")
     response = Response(status_code=204)
-    if continue_at is not None:
-        response = JSONResponse(SignedOut(continue_at=continue_at).model_dump())
+    if url is not None:
+        response = JSONResponse(SignedOut(url=url).model_dump())
     secure = request.url.scheme == "https"
     response.delete_cookie(cookie_name(request), httponly=True, samesite="strict", secure=secure)
     return response
