@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
@@ -60,6 +60,13 @@ _PAGE = """<!doctype html>
 """
 
 
+_HTML: dict[str, Any] = {"text/html": {}}
+_PAGES = {
+    200: {"content": _HTML, "description": "A page that goes on by itself."},
+    **{status: {**error, "content": _HTML} for status, error in errors(400, 403, 404, 429, 503).items()},
+}
+
+
 class ProviderAddress(BaseModel):
     url: str
     """Where the browser goes to sign in."""
@@ -103,7 +110,7 @@ async def begin_provider_sign_in(
     return ProviderAddress(url=url)
 
 
-@router.get("/session/callback", response_class=HTMLResponse, responses=errors(400, 403, 404, 429, 503))
+@router.get("/session/callback", responses=_PAGES)
 async def finish_provider_sign_in(request: Request, services: AppServices) -> Response:
     """Signs the user in with the answer of the identity provider, and goes on with the page.
 
