@@ -21,10 +21,10 @@ void begin();
 async function begin() {
   const session = await user.ask();
   if (session === undefined) return showProblem(TEXTS.unreachable, tryAgain);
-  if (session === null) return showSignIn(main, begin);
+  if (session === null) return showSignIn(main, begin, config);
   const response = await send(session);
   if (response === null) return showProblem(TEXTS.unreachable, tryAgain);
-  if (response.status === 401) return showSignIn(main, begin);
+  if (response.status === 401) return showSignIn(main, begin, config);
   if (!response.ok) return showProblem(await sentence(response));
   ask(session, await response.json());
 }
@@ -43,7 +43,7 @@ function ask(session, authorization) {
   const decide = async (allow) => {
     const response = await send(session, { allow });
     if (response === null) return draw(TEXTS.unreachable);
-    if (response.status === 401) return showSignIn(main, begin);
+    if (response.status === 401) return showSignIn(main, begin, config);
     if (!response.ok) return draw(await sentence(response));
     const { location: address } = await response.json();
     show(html`<h2 tabindex="-1">${MESSAGES.done}</h2>`); // another program is opened beside this page

@@ -197,7 +197,7 @@ async def test_flood_of_invalid_tokens_writes_few_lines(service: str, stack: Sta
 PUBLIC = {
     *("/openapi.json", "/health", "/ready", "/metrics", "/calendar/{name}", "/", "/c/{chat_id}", "/widget"),
     *("/today", "/upcoming", "/all", "/done", "/deleted", "/t/{task_id}"),
-    *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js"),
+    *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js", "/session/callback", "/session/provider"),
     "/links/take",  # with the code of a link: tests/api/test_links.py
 }
 
