@@ -18,7 +18,6 @@ from common.settings import (
     ServiceSettings,
     SignInSettings,
     is_address,
-    is_http,
     is_loopback,
     limit_per_user,
 )
@@ -81,7 +80,6 @@ class AddressSettings(PageSettings, SignInSettings):
     @property
     def is_published(self) -> bool:
         return self.publish is not None and not is_loopback(self.publish)
-
 
     @property
     def path(self) -> str:

@@ -7,6 +7,7 @@ import { showSignIn } from "./sign-in.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 /** @import {Session} from "./http.js" */
+/** @import {Config} from "./options.js" */
 
 /** What the program asks for. @typedef {{name: string, host: string | null, address: string, scopes: string[], problem: string | null}} Authorization */
 
@@ -15,6 +16,8 @@ const REQUEST = `authorization${location.search}`;
 /** For so long nothing can be pressed after the question appears: a page before it may have asked for a double click. */
 const PAUSE = 500; // ms
 const main = byId("tasks");
+/** @type {Config} */
+const config = JSON.parse(byId("config").textContent ?? "");
 
 void begin();
 

@@ -11,7 +11,7 @@ import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
 /** @import {Config} from "./options.js" */
 
 /** What the address of this page may have to be returned to, as the server checks it. */
-const ADDRESS = /^\/([\w.~%!$&'()*+,;=:@?-][\w.~%!$&'()*+,;=:@/?-]{0,400})?$/;
+const ADDRESS = /^\/([\w.~%!$&'()*+,;=:@?-][\w.~%!$&'()*+,;=:@/?-]{0,1900})?$/;
 
 /**
  * A form, with what it sends for its values; the first response that sets a cookie signs in.

@@ -55,13 +55,7 @@ _NO_DETAILS = Jsonb({})
 _STORE = """
 INSERT INTO accounts (user_id, name, issuer, subject) VALUES (%(user)s, %(name)s, %(issuer)s, %(subject)s)
 ON CONFLICT (user_id) DO UPDATE SET name = excluded.name
-RETURNING disabled_at IS NOT NULL AS is_disabled, xmax = 0 AS is_new"""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAccount:
-    is_disabled: bool
-    is_new: bool
+RETURNING xmax = 0 AS is_new"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +149,14 @@ async def enable_account(database: Database, user_id: str) -> bool:
 
 async def store_account(
     database: Database, user_id: str, name: str, *, issuer: str | None = None, subject: str | None = None
-) -> StoredAccount:
-    """Stores the account of a user whom an identity provider or a proxy signs in, or its new name."""
-    stored = await database.fetch_one(user_id, _STORE, StoredAccount, name=name, issuer=issuer, subject=subject)
+) -> bool:
+    """Stores the account of a user whom an identity provider or a proxy signs in, or its new name.
+
+    Returns whether it is new.
+    """
+    stored = await database.fetch_one(user_id, _STORE, name=name, issuer=issuer, subject=subject)
     assert stored
-    return stored
+    return stored["is_new"]
 
 
 def get_provider_user_id(issuer: str, subject: str) -> str:

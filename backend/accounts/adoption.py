@@ -12,7 +12,9 @@ MOVED: tuple[LiteralString, ...] = (
     *("conversations", "runs", "model_turns", "entries", "tool_calls", "consents", "requests", "kept_requests"),
     *("profiles", "tasks", "task_calls", "task_changes", "people", "token_usage"),
 )
-LEFT: tuple[LiteralString, ...] = ("accounts", "sessions", "one_time_codes", "account_events")
+LEFT: tuple[LiteralString, ...] = (
+    *("accounts", "sessions", "one_time_codes", "account_events", "oauth_grants", "provider_sessions"),
+)
 """The tables of how users sign in: what was handed out to the old user must not open anything of the new one."""
 
 _LOCK_CONVERSATIONS = "SELECT id FROM conversations WHERE user_id = %(old)s ORDER BY id FOR UPDATE"

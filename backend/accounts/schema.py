@@ -79,6 +79,7 @@ class OAuthGrantRow(_UserRow, table=True):
             ondelete="CASCADE",
             onupdate="CASCADE",
             name="oauth_grants_session",
+            deferrable=True,
         ),
     )
 
@@ -104,9 +105,12 @@ class OneTimeCodeRow(_UserRow, table=True):
     """A code that opens something once, as its SHA-256. It is of nobody while there is no account."""
 
     __tablename__ = "one_time_codes"  # pyright: ignore[reportAssignmentType]
-    __table_args__ = (CheckConstraint("octet_length(hash) = 32", name="one_time_codes_hash"),)
+    __table_args__ = (
+        CheckConstraint("octet_length(hash) = 32", name="one_time_codes_hash"),
+        Index("one_time_codes_by_hash", "hash"),
+    )
 
-    hash: bytes = Field(primary_key=True, unique=True)
+    hash: bytes = Field(primary_key=True)
     kind: str = Field(sa_type=Text)
     details: dict[str, Any] = Field(sa_column=Column(JSONB, nullable=False))
     expires_at: datetime = Field(sa_column=_time(default=False))

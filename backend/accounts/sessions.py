@@ -34,7 +34,7 @@ WHERE NOT EXISTS (
 _LOG_SIGN_IN = """
 INSERT INTO account_events (user_id, kind, details)
 SELECT user_id, 'sign_in', jsonb_build_object('browser', name, 'address', %(address)s::text) FROM sessions
-WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session'"""
+WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session' AND %(address)s::text IS NOT NULL"""
 _RENEW = """
 UPDATE sessions SET expires_at = %(expires)s
 WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session' AND ended_at IS NULL AND expires_at < %(expires)s
@@ -103,7 +103,9 @@ class Sessions:
         address: str | None = None,
         password_hash: str | None = None,
     ) -> str:
-        """Stores a new session and returns its id; one of the kind `session` is logged as a sign-in from `address`.
+        """Stores a new session and returns its id.
+
+        One of the kind `session` is logged as a sign-in from `address`, if that is given.
 
         Raises `AccountDisabled`, also if the account's password is not that of `password_hash` any more.
         """

@@ -12,7 +12,6 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
-    UniqueConstraint,
     func,
     text,
 )
@@ -46,8 +45,8 @@ _TABLES = [
         Column("kind", Text, nullable=False),
         Column("details", JSONB, nullable=False),
         Column("expires_at", TIMESTAMP(timezone=True), nullable=False),
-        UniqueConstraint("hash"),
         CheckConstraint("octet_length(hash) = 32", name="one_time_codes_hash"),
+        Index("one_time_codes_by_hash", "hash"),
     ),
     Table(
         "account_events",

@@ -199,7 +199,8 @@ async def test_allowed_hosts(public: httpx2.AsyncClient, caplog: pytest.LogCaptu
 async def test_without_sign_in_only_this_machine_is_served(session_database_url: str) -> None:
     async with serve_tools(session_database_url, allowed_hosts="todo.example") as client:
         for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"):
-            rejected = await post(client, {"title": ""}, **{name: "127.0.0.1"})
+            proxied: dict[str, Any] = {name: "127.0.0.1"}
+            rejected = await post(client, {"title": ""}, **proxied)
             assert (rejected.status_code, "AUTH_NONE_BEYOND_LOOPBACK" in rejected.text) == (403, True), name
         assert (await post(client, {"title": ""}, host="todo.example")).status_code == 403
         assert (await post(client, {"title": ""}, host="localhost")).status_code == 200

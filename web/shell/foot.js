@@ -148,9 +148,8 @@ export class Foot {
         ${this.#user !== null ? [menuButton("notes", TEXTS.memory.title, actions.memory), menuButton("profile", TEXTS.profile.title, actions.profile)] : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}
         ${this.#user !== null && !["none", "jwt"].includes(auth) ? menuButton("programs", TEXTS.clients.menu, actions.clients) : nothing}
-        ${this.#user !== null && linksDevices
-          ? [isLinkedDevice ? nothing : menuButton("phone", TEXTS.phone.menu, actions.phone), menuButton("devices", TEXTS.devices.menu, actions.devices)]
-          : nothing}
+        ${this.#user !== null && linksDevices && !isLinkedDevice ? menuButton("phone", TEXTS.phone.menu, actions.phone) : nothing}
+        ${this.#user !== null && (linksDevices || auth === "proxy") ? menuButton("devices", TEXTS.devices.menu, actions.devices) : nothing}
         ${this.#user !== null && auth === "password" ? menuButton("lock", TEXTS.passwords.menu, actions.password) : nothing}
         ${this.#user !== null && auth !== "none" ? menuButton("token", TEXTS.accessTokens.title, actions.accessTokens) : nothing}
         ${this.#user !== null && (auth !== "none" || isLinkedDevice) ? menuButton("leave", TEXTS.signOut, actions.signOut) : nothing}

@@ -35,9 +35,13 @@ def begin_transaction(return_to: str) -> Transaction:
 
 
 def write_cookie(transactions: list[Transaction], sealer: Sealer) -> str:
-    """Returns the value of the cookie with the newest transactions."""
-    content = json.dumps([asdict(each) for each in transactions[-_MOST:]])
-    return base64.urlsafe_b64encode(sealer.seal(content.encode(), _PURPOSE)).decode()
+    """Returns the value of the cookie with the newest transactions, as many as browsers store."""
+    for oldest in range(max(0, len(transactions) - _MOST), len(transactions)):
+        content = json.dumps([asdict(each) for each in transactions[oldest:]])
+        value = base64.urlsafe_b64encode(sealer.seal(content.encode(), _PURPOSE)).decode()
+        if len(value) <= _MAX_COOKIE_LENGTH:
+            return value
+    return ""
 
 
 def read_cookie(value: str, sealer: Sealer) -> list[Transaction]:

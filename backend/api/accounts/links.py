@@ -91,6 +91,8 @@ async def take_link(body: LinkCode, request: Request, services: AppServices, res
 def _check_maker(request: Request, identity: Identity, user: AuthenticatedUser) -> None:
     if not identity.required and not identity.is_local(request):
         raise NotThisComputer
+    if identity.proxy is not None:
+        raise NoPhoneAddress("Here users sign in at a proxy. Open the page on your phone, and sign in there.")
     if identity.required and ("authorization" in request.headers or user.sign_in.session_id is None):
         raise NotOnThePage
 

@@ -44,7 +44,7 @@ _PARAMETERS = ("state", "code", "iss", "error")
 ReturnTo = Annotated[
     str,
     Query(
-        max_length=500,
+        max_length=2_000,  # with the request of an OAuth client
         pattern=r"^/([A-Za-z0-9_.~%!$&'()*+,;=:@?-][A-Za-z0-9_.~%!$&'()*+,;=:@/?-]*)?$",
         description="The path of the page to go on with, below the address of this server.",
     ),
@@ -178,18 +178,15 @@ async def _begin_session(
     issuer = oidc.provider.issuer
     user_id = get_provider_user_id(issuer, subject)
     seconds = SESSION_SECONDS if tokens.refresh_token else UNRENEWED_SECONDS
-    begun = await begin_session(request, response, user_id, expires=int(time.time()) + seconds)
-    assert begun.session_id
-    # Afterwards, as disabling an account ends the sessions that it has then.
-    account = await store_account(services.database, user_id, name, issuer=issuer, subject=subject)
-    if account.is_disabled:
-        await services.sessions.end(user_id, begun.session_id)
-        await add_event(services.database, user_id, "sign_in_failed", reason="the account is disabled")
-        raise AccountDisabled
-    await oidc.sessions.add(user_id, begun.session_id, subject, tokens)
-    if account.is_new:
+    if await store_account(services.database, user_id, name, issuer=issuer, subject=subject):
         await add_event(services.database, user_id, "account_made", by=issuer)
-    await add_event(services.database, user_id, "sign_in", by=issuer, address=get_network(_get_address(request)))
+    try:
+        begun = await begin_session(request, response, user_id, expires=int(time.time()) + seconds)
+    except AccountDisabled:
+        await add_event(services.database, user_id, "sign_in_failed", reason="the account is disabled")
+        raise
+    assert begun.session_id
+    await oidc.sessions.add(user_id, begun.session_id, subject, tokens)
 
 
 @asynccontextmanager

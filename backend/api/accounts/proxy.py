@@ -94,17 +94,16 @@ class ProxyUsers:
         return found
 
     async def _begin(self, user: ProxyUser, database: Database, sessions: Sessions) -> ProxySession:
-        expires = time.time() + _SESSION_SECONDS
-        session_id: str | None = await sessions.begin(
-            user.user_id, kind="session", name=_NAME, expires=datetime.fromtimestamp(expires, UTC)
-        )
-        # Afterwards, as disabling an account ends the sessions that it has then.
-        account = await store_account(database, user.user_id, user.name)
-        if account.is_disabled:
-            await sessions.end(user.user_id, session_id)
-            session_id, expires = None, time.time() + _DISABLED_SECONDS
-        elif account.is_new:
+        if await store_account(database, user.user_id, user.name):
             await add_event(database, user.user_id, "account_made", by="proxy")
+        expires = time.time() + _SESSION_SECONDS
+        session_id: str | None = None
+        try:
+            session_id = await sessions.begin(
+                user.user_id, kind="session", name=_NAME, expires=datetime.fromtimestamp(expires, UTC)
+            )
+        except AccountDisabled:
+            expires = time.time() + _DISABLED_SECONDS
         begun = self._sessions[user.user_id] = ProxySession(session_id, user.name, expires)
         if len(self._sessions) > _MAX_USERS:
             self._sessions.popitem(last=False)

@@ -40,7 +40,7 @@ class PageRenderer:
         self._pages = dict[tuple[str, str], Asset]()
         self._facts = {
             "auth": settings.auth_mode,
-            "linksDevices": settings.has_sessions,
+            "linksDevices": settings.has_sessions and settings.auth_mode != "proxy",
             "provider": settings.provider_name if settings.auth_mode == "oidc" else None,
             "model": {"offline": endpoint.profile.name == "offline", "name": endpoint.model},
             "messageChars": settings.limit_message_chars,

@@ -2,8 +2,8 @@
 
 from alembic import op
 
-revision = "0037"
-down_revision = "0031"
+revision = "0035"
+down_revision = "0034"
 
 # The tool server stored what its callers named, also of users whose client never named one to the backend.
 _MOVE_ZONES = """

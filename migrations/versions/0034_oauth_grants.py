@@ -5,8 +5,8 @@ from sqlalchemy import TIMESTAMP, BigInteger, Column, ForeignKeyConstraint, Meta
 
 from migrations.database import protect_table
 
-revision = "0036"
-down_revision = "0031"
+revision = "0034"
+down_revision = "0033"
 
 _METADATA = MetaData()
 Table(

@@ -5,8 +5,8 @@ from sqlalchemy import TIMESTAMP, Column, Index, LargeBinary, MetaData, Table, T
 
 from migrations.database import create_function, protect_table
 
-revision = "0035"
-down_revision = "0031"
+revision = "0033"
+down_revision = "0032"
 
 _TABLE = Table(
     "provider_sessions",

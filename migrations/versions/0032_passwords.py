@@ -5,7 +5,7 @@ from sqlalchemy import TIMESTAMP, Column, Index, Integer, LargeBinary, MetaData,
 
 from migrations.database import create_function, protect_table
 
-revision = "0033"
+revision = "0032"
 down_revision = "0031"
 
 _FAILED_SIGN_INS = Table(
