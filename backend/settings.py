@@ -180,7 +180,7 @@ class TokenLimitSettings(AddressSettings):
 
     limit_tokens_per_day: int | None = limit_per_user(5_000_000)
     """The most model tokens, input and output, that a user may use on a day (UTC): those of answers, agents, titles and
-    summaries, as the provider counts them, else four characters a token. Default with AUTH_MODE=jwt: 5000000, about a
+    summaries, as the provider counts them, else four characters a token. Default with sign-in: 5000000, about a
     thousand messages.
     """
 
@@ -277,7 +277,7 @@ class BackendSettings(
     workspace_url: HttpUrl | None = None
     workspace_token_secret: Secret | None = None
     limit_agent_runs: int | None = limit_per_user(50)
-    """How many agents a user may start in a day. Default with AUTH_MODE=jwt: 50."""
+    """How many agents a user may start in a day. Default with sign-in: 50."""
     agent_model_turns: int = Field(default=30, ge=1)
     """How many requests to the model the agents of one message may make together."""
 
@@ -301,7 +301,7 @@ class BackendSettings(
     """
 
     limit_runs_per_minute: int | None = limit_per_user(60)
-    """Limits for each user. Default with AUTH_MODE=none: no limits. With jwt: 60 answers a minute, 1000 a day, 4 at
+    """Limits for each user. Default without sign-in: no limits. With sign-in: 60 answers a minute, 1000 a day, 4 at
     once; 5000 conversations; 600 requests a minute, 10 for the calendar; 600 tool calls a minute, and four times as
     many requests of any kind to the MCP server; 10000 tasks, 5000 changes of tasks a day. Each process counts requests
     and tool calls by itself.
@@ -330,7 +330,7 @@ class BackendSettings(
     """The most characters in one message."""
     limit_file_bytes: int = Field(default=10_000_000, ge=1)
     """Limits of the workspace: bytes of one uploaded file; bytes and files of a folder (each conversation has one);
-    bytes and files of all folders of a user (default with AUTH_MODE=jwt: 1 GB and 100000; with none: no limit);
+    bytes and files of all folders of a user (default with sign-in: 1 GB and 100000; without: no limit);
     commands that a user may run at once.
     """
 

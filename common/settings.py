@@ -233,12 +233,12 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     database_prepared: Literal["on", "off"] = "on"
     limit_database_share: int | None = limit_per_user(3)
     """How many of the ten connections of a process to the database are used for one user at the same time; the user's
-    other transactions wait, and those of other users do not. Default with AUTH_MODE=jwt: 3; with none: no limit.
+    other transactions wait, and those of other users do not. Default with sign-in: 3; without: no limit.
     """
     limit_requests_at_once: int | None = limit_per_user(6)
     """How many requests of one user each process of the backend and of the MCP server works on at the same time,
     without open event streams; the MCP server counts those of the backend apart. A few more wait for some seconds.
-    Default with AUTH_MODE=jwt: 6; with none: no limit.
+    Default with sign-in: 6; without: no limit.
     """
     auth_none_beyond_loopback: bool = False
     auth_jwt_secret: Secret | None = None
@@ -253,7 +253,7 @@ class ServiceSettings(TokenSettings, ProcessSettings, ClockSettings):
     limit_open_responses: int | None = limit_per_user(32)
     """How many responses of one user may be open at the same time in each process of the backend, and of the MCP
     server: those that its client has not read to the end, such as event streams and downloads. Default with
-    AUTH_MODE=jwt: 32; with none: no limit.
+    sign-in: 32; without: no limit.
     """
 
     def create_database(self, **options: Any) -> "Database":

@@ -35,7 +35,7 @@ class McpSettings(PageSettings, ServiceSettings):
     limit_tasks: int | None = limit_per_user(_MAX_TASKS)
     limit_changes_per_day: int | None = limit_per_user(5_000)
     keep_changes_days: int | None = limit_per_user(365, least=30)
-    """How many days changes of tasks are stored, at least 30. Default with AUTH_MODE=jwt: 365; with none: always."""
+    """How many days changes of tasks are stored, at least 30. Default with sign-in: 365; without: always."""
 
     @property
     def authorization_server(self) -> str | None:

@@ -59,7 +59,7 @@ class Settings(StoreSettings, ProcessSettings):
     limit_person_files: int | None = limit_per_user(100_000)
     limit_commands: int = Field(default=4, ge=1)
     keep_folders_days: int | None = limit_per_user(30)
-    """Unused folders are deleted after so many days. Default with AUTH_MODE=jwt: 30; with none: never."""
+    """Unused folders are deleted after so many days. Default with sign-in: 30; without: never."""
 
     def max_body_bytes(self, method: str, path: str) -> int:
         if path == "/mcp":

@@ -22,6 +22,7 @@ EXCEPTIONS = {
     r"\./todo test$": "runs these tests",
     r"\./todo (bench|eval)": "take minutes: tests/bench, tests/evals",
     r"\./todo link": "needs a local network: tests/browser/test_phone.py",
+    r"\./todo user adopt": "needs two users: tests/cli/test_adopt.py",
     r"npx ": "from the internet: tests/mcp/test_inspector.py",
     r"docker |\./todo (backup|restore) --compose": "needs Docker: tests/compose, tests/cli/test_backup.py",
     r"kubectl ": "needs a cluster: tests/scale/test_kubernetes.py",
