@@ -173,7 +173,7 @@ async def _open_services(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(traces.export_traces("backend", settings.otel_exporter_otlp_endpoint))
         database = await stack.enter_async_context(settings.create_database(translate_error=from_database))
-        sessions = Sessions(database)
+        sessions = Sessions(database, needs_account=settings.has_accounts)
         if settings.has_sessions:
             await stack.enter_async_context(sessions.ended.watch())
         model = ChatModel(endpoint)
@@ -343,7 +343,13 @@ def _create_personal_tokens(settings: BackendSettings, database: Database) -> Pe
         return None
     assert settings.mcp_token_secret
     secret = settings.mcp_token_secret.get_secret_value()
-    return PersonalTokens(database, secret=secret, mcp_url=settings.mcp_url)
+    return PersonalTokens(
+        database,
+        secret=secret,
+        mcp_url=settings.mcp_url,
+        mode=settings.auth_mode,
+        needs_account=settings.has_accounts,
+    )
 
 
 def _create_limits(settings: BackendSettings) -> UserLimits:

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 API = "todo-assistant/api"
 """The audience of tokens of ours that the backend accepts from programs."""
 BACKEND = "todo-assistant/backend"
-DIRECTORY = "directory"  # a claim
+DIRECTORY, MODE = "directory", "auth_mode"  # claims
 CLIENT_SCOPES = ("tasks:read", "tasks")
 """What the user may allow an MCP client."""
 ALGORITHMS = ("RS256", "ES256", "EdDSA")  # of an identity provider
@@ -172,11 +172,12 @@ def _read_key(entry: Any) -> jwt.PyJWK | None:
 
 
 Keys = SharedSecret | KeySet
-Reason = Literal["expired", "ended", "audience"]
+Reason = Literal["expired", "ended", "audience", "mode"]
 _REASONS: Mapping[Reason, str] = {
     "expired": "This token has expired. Make a new one on the page.",
     "ended": "This token was ended. Make a new one on the page.",
     "audience": "This token is not for this service. Use one that was made for it.",
+    "mode": "This token was made when users signed in another way here. Make a new one.",
 }
 
 
@@ -206,8 +207,14 @@ class AccessTokenVerifier:
     A valid token is checked once, as long as its key stays the same.
     """
 
-    def __init__(self, issuers: Mapping[str, Keys], *, audience: str | Mapping[str, str]) -> None:
-        """`audience` is a mapping where that of each issuer is another one."""
+    def __init__(
+        self, issuers: Mapping[str, Keys], *, audience: str | Mapping[str, str], mode: str | None = None
+    ) -> None:
+        """`audience` is a mapping where that of each issuer is another one.
+
+        With `mode`, our own tokens must have been made in this AUTH_MODE: in another one, their user may be another.
+        """
+        self._mode = mode
         self._issuers = issuers
         self._audiences = dict.fromkeys(issuers, audience) if isinstance(audience, str) else audience
         self._checked = OrderedDict[bytes, _CheckedToken]()  # by hashes of the tokens
@@ -255,6 +262,8 @@ class AccessTokenVerifier:
             if issuer != ISSUER:
                 raise
             raise OwnTokenRejected("expired" if isinstance(error, jwt.ExpiredSignatureError) else "audience") from None
+        if issuer == ISSUER and self._mode is not None and claims.get(MODE, self._mode) != self._mode:
+            raise OwnTokenRejected("mode")
         if not is_user_id(claims["sub"]):
             raise jwt.InvalidTokenError("The sub claim is not a valid user id")
         for name in _TIMES:

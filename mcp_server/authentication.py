@@ -24,7 +24,7 @@ def create_verifier(settings: McpSettings) -> BearerTokenVerifier | None:
     issuers: dict[str, Keys] = {ISSUER: SharedSecret(settings.mcp_token_secret.get_secret_value())}
     if settings.auth_issuer and (keys := settings.create_provider_keys()):
         issuers[settings.auth_issuer] = keys
-    tokens = AccessTokenVerifier(issuers, audience=settings.mcp_url)
+    tokens = AccessTokenVerifier(issuers, audience=settings.mcp_url, mode=settings.auth_mode)
     return BearerTokenVerifier(tokens, sessions=settings.signs_in)
 
 

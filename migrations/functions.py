@@ -106,7 +106,11 @@ ACROSS_USERS = {
     ),
     "user_of_calendar(hash bytea)": (
         "TABLE (user_id text)",
-        "SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash",
+        """
+        SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash AND NOT EXISTS (
+            SELECT FROM accounts WHERE accounts.user_id = profiles.user_id AND accounts.disabled_at IS NOT NULL
+        )
+        """,
     ),
     # Those since the last look, and of half a minute before it, as a transaction may end later than it began. There is
     # always a row, which says when the look was. With coalesce in place of CASE, the index could not be used, as

@@ -28,6 +28,8 @@ export function showPassword({ say, unauthorized }) {
     isSending = false;
     if (response?.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
     if (response?.ok) {
+      const { user_id: id, session_id: session, name } = await response.json();
+      user.set(id, session, name);
       dialog.close();
       return say(MESSAGES.changed);
     }

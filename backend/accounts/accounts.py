@@ -17,7 +17,7 @@ _FREE = frozenset("._@-")  # beside letters and digits
 _COLUMNS = "user_id, name, password_hash, issuer, subject, created_at, disabled_at"
 _FIND = f"SELECT {_COLUMNS} FROM accounts WHERE user_id = %(user)s"
 _LIST = """
-SELECT account.name, account.created_at, account.disabled_at, account.password_hash IS NOT NULL AS has_password,
+SELECT account.user_id, account.name, account.created_at, account.disabled_at,
     (SELECT max(at) FROM account_events AS event WHERE event.user_id = account.user_id AND event.kind = 'sign_in')
         AS last_sign_in
 FROM accounts AS account ORDER BY account.user_id"""
@@ -30,9 +30,8 @@ UPDATE accounts SET password_hash = %(hash)s
 WHERE user_id = %(user)s AND password_hash IS NOT DISTINCT FROM coalesce(%(old_hash)s, password_hash)
 RETURNING user_id"""
 # The hash was made by the same transaction: without the change of the account, nothing is ended.
-_END_OTHER_SESSIONS = """
-UPDATE sessions SET ended_at = clock_timestamp()
-WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL
+_END_SESSIONS_BEFORE = """
+UPDATE sessions SET ended_at = clock_timestamp() WHERE user_id = %(user)s AND ended_at IS NULL
     AND EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND password_hash = %(hash)s)"""
 _REHASH = """
 UPDATE accounts SET password_hash = %(hash)s WHERE user_id = %(user)s AND password_hash = %(old_hash)s
@@ -43,6 +42,7 @@ _END_SESSIONS = """
 UPDATE sessions SET ended_at = clock_timestamp()
 WHERE user_id = %(user)s AND ended_at IS NULL
     AND EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND disabled_at IS NOT NULL)"""
+_DELETE_CODES = "DELETE FROM one_time_codes WHERE user_id = %(user)s"
 _ENABLE = """
 UPDATE accounts SET disabled_at = NULL WHERE user_id = %(user)s AND disabled_at IS NOT NULL RETURNING user_id"""
 _LOG = """
@@ -83,16 +83,25 @@ def fold_name(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ListedAccount:
+    user_id: str
     name: str
     created_at: datetime
     disabled_at: datetime | None
-    has_password: bool
     last_sign_in: datetime | None
     """Within the year for which events are kept."""
 
 
 async def find_account(database: Database, user_id: str) -> Account | None:
     return await database.fetch_one(user_id, _FIND, Account)
+
+
+async def find_account_by_name(database: Database, name: str) -> Account | None:
+    """Returns the account with this user id, or else the one with a password whose name can also be written so."""
+    if name and (account := await find_account(database, name)) is not None:
+        return account
+    folded = fold_name(name.strip())
+    account = await find_account(database, folded) if folded else None
+    return account if account is not None and account.password_hash is not None else None
 
 
 async def list_accounts(database: Database) -> list[ListedAccount]:
@@ -116,16 +125,15 @@ async def add_first_account(database: Database, code: str, user_id: str, *, name
     return await database.fetch_one(NO_USER, _ADD_FIRST, **values) is not None
 
 
-async def set_password(
-    database: Database, user_id: str, password_hash: str, *, old_hash: str | None = None, but: str | None = None
-) -> bool:
-    """Sets the password of an account, and ends all sessions and tokens of its user but one.
+async def set_password(database: Database, user_id: str, password_hash: str, *, old_hash: str | None = None) -> bool:
+    """Sets the password of an account, and ends all sessions, tokens and open links of its user.
 
     Returns False, and changes nothing, if there is no such account, or its password is not that of `old_hash` any more.
     """
     async with database.transaction(user_id) as tx:
         changed = await tx.execute(_CHANGE, hash=password_hash, old_hash=old_hash)
-        await tx.execute(_END_OTHER_SESSIONS, hash=password_hash, but=but)
+        await tx.execute(_END_SESSIONS_BEFORE, hash=password_hash)
+        await tx.execute(_DELETE_CODES)
         await tx.execute(_LOG, hash=password_hash, kind="password_changed", details=_NO_DETAILS)
     return await changed.fetchone() is not None
 
@@ -140,6 +148,7 @@ async def disable_account(database: Database, user_id: str) -> bool:
     async with database.transaction(user_id) as tx:
         changed = await tx.execute(_DISABLE)
         await tx.execute(_END_SESSIONS)  # with a snapshot of its own, which has each session that was begun before
+        await tx.execute(_DELETE_CODES)
     return await changed.fetchone() is not None
 
 

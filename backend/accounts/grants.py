@@ -71,9 +71,10 @@ class Grants:
         self._database = database
         self._sessions = sessions
 
-    async def begin(self, user_id: str, *, name: str, address: str, scopes: Sequence[str]) -> Grant:
+    async def begin(self, user_id: str, *, name: str, address: str, scopes: Sequence[str], by: str | None) -> Grant:
+        """Raises `AccountDisabled`, also if the session `by`, in which the user allowed it, has ended."""
         expires = datetime.now(UTC).replace(microsecond=0) + timedelta(days=DAYS)
-        grant_id = await self._sessions.begin(user_id, kind="client", name=name, expires=expires, scopes=scopes)
+        grant_id = await self._sessions.begin(user_id, kind="client", name=name, expires=expires, scopes=scopes, by=by)
         await self._database.execute(user_id, _ADD, id=grant_id, address=address)
         return Grant(grant_id, [*scopes], 0, expires, True)
 

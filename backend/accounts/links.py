@@ -30,14 +30,18 @@ class TakenLink(NamedTuple):
     user_id: str
     device_expires: float
     """The latest time at which the device's session may end, as Unix time."""
+    by: str | None
+    """The session that has made the link; None: the operator, or this machine without sign-in."""
 
 
-async def make_link(database: Database, user_id: str, *, device_expires: datetime | None = None) -> str:
+async def make_link(
+    database: Database, user_id: str, *, by: str | None = None, device_expires: datetime | None = None
+) -> str:
     """Returns the code of a new link, with which the older ones of the user end.
 
     The session of the device ends at `device_expires` at the latest.
     """
-    details = {} if device_expires is None else {"device_expires": device_expires.timestamp()}
+    details = {"by": by} | ({} if device_expires is None else {"device_expires": device_expires.timestamp()})
     code = await make_code(database, user_id, "link", seconds=LINK_SECONDS, details=details, replaces=True)
     await add_event(database, user_id, "link_made")
     return code
@@ -51,7 +55,7 @@ async def take_link(database: Database, code: str) -> TakenLink:
     account = await find_account(database, taken.user_id)
     if account is not None and account.disabled_at is not None:
         raise LinkNotValid
-    return TakenLink(taken.user_id, taken.details.get("device_expires", float("inf")))
+    return TakenLink(taken.user_id, taken.details.get("device_expires", float("inf")), taken.details["by"])
 
 
 async def has_local_devices(database: Database) -> bool:

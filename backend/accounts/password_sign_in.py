@@ -82,8 +82,11 @@ class PasswordSignIn:
                     account = replace(account, password_hash=new)
         return account
 
-    async def change_password(self, user_id: str, old: str, new: str, *, session_id: str | None) -> None:
-        """Sets another password, and ends all other sessions of the user. Raises the same, and `PasswordRejected`."""
+    async def change_password(self, user_id: str, old: str, new: str) -> str:
+        """Sets another password, and ends all sessions of the user; returns the hash.
+
+        Raises the same, and `PasswordRejected`.
+        """
         check_password(new, user_id=user_id)
         counter = Counter("change", user_id, LONG_SECONDS)
         async with self._hashes.take_place(user_id) as worker:
@@ -94,8 +97,9 @@ class PasswordSignIn:
                 raise WrongOldPassword
             await self._failures.reset(counter)
             new_hash = await worker.hash(new)
-        if not await set_password(self._database, user_id, new_hash, old_hash=stored, but=session_id):
+        if not await set_password(self._database, user_id, new_hash, old_hash=stored):
             raise WrongOldPassword  # it was changed meanwhile
+        return new_hash
 
     async def make_first_account(self, code: str, name: str, password: str, client: Client) -> str:
         """Makes the first account for a one-time code, and returns its user id."""

@@ -19,18 +19,26 @@ MAX_SECONDS = 10 * 365 * 86_400
 _ID_BYTES = 16
 SIGN_INS: tuple[Kind, ...] = ("session", "device")
 """The kinds that the page lists as places where the user is signed in."""
-_MAX_OPEN = 100  # sign-ins of a user; a further one ends the one that was not used for longest
+# Of a user; a further one ends the one that was not used for longest.
+_MAX_OPEN, _MAX_CLIENTS = 100, 50
 # Expired ones are kept for an hour, because the clocks of services and database may differ.
 _DELETE_EXPIRED = "DELETE FROM sessions WHERE user_id = %(user)s AND expires_at < now() - interval '1 hour'"
 # An account is disabled, or gets another password, before or after a session begins, and then ends it.
-_LOCK_ACCOUNT = "SELECT FROM accounts WHERE user_id = %(user)s FOR SHARE"
-_ADD = """
-INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
-SELECT %(user)s, %(id)s, %(kind)s, %(name)s, %(scopes)s, %(expires)s
-WHERE NOT EXISTS (
+LOCK_ACCOUNT = "SELECT FROM accounts WHERE user_id = %(user)s FOR SHARE"
+# By what a session has made, such as a link, nobody comes in once that session has ended.
+MAY_BEGIN = """
+NOT EXISTS (
     SELECT FROM accounts WHERE user_id = %(user)s
         AND (disabled_at IS NOT NULL OR password_hash IS DISTINCT FROM coalesce(%(password_hash)s, password_hash))
-) RETURNING id"""
+) AND (NOT %(needs_account)s OR EXISTS (SELECT FROM accounts WHERE user_id = %(user)s)) AND (
+    %(by)s::text IS NULL OR EXISTS (
+        SELECT FROM sessions WHERE user_id = %(user)s AND id = %(by)s AND ended_at IS NULL AND expires_at > now()
+    )
+)"""
+_ADD = f"""
+INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
+SELECT %(user)s, %(id)s, %(kind)s, %(name)s, %(scopes)s, %(expires)s
+WHERE {MAY_BEGIN} RETURNING id"""
 _LOG_SIGN_IN = """
 INSERT INTO account_events (user_id, kind, details)
 SELECT user_id, 'sign_in', jsonb_build_object('browser', name, 'address', %(address)s::text) FROM sessions
@@ -38,7 +46,7 @@ WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session' AND %(address)s::t
 _RENEW = """
 UPDATE sessions SET expires_at = %(expires)s
 WHERE user_id = %(user)s AND id = %(id)s AND kind = 'session' AND ended_at IS NULL AND expires_at < %(expires)s
-    AND NOT EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND disabled_at IS NOT NULL)
+    AND EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND disabled_at IS NULL)
 RETURNING id"""
 _EXPIRES = "extract(epoch FROM expires_at)::double precision AS expires"
 _END = f"""
@@ -87,8 +95,9 @@ class AccountDisabled(BackendError):
 class Sessions:
     """The sessions of all users. Errors of the database are raised as they are."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, *, needs_account: bool = False) -> None:
+        """With `needs_account`, only users with an account can have a session."""
+        self._database, self._needs_account = database, needs_account
         self.uses = SessionUses(database)
         self.ended = EndedSessions(database)
 
@@ -102,21 +111,25 @@ class Sessions:
         scopes: Sequence[str] = (ALL,),
         address: str | None = None,
         password_hash: str | None = None,
+        by: str | None = None,
     ) -> str:
         """Stores a new session and returns its id.
 
         One of the kind `session` is logged as a sign-in from `address`, if that is given.
 
-        Raises `AccountDisabled`, also if the account's password is not that of `password_hash` any more.
+        Raises `AccountDisabled`, also if the account's password is not that of `password_hash` any more, or the session
+        `by`, which has made what it begins with, has ended.
         """
         session_id = new_session_id()
         values = {"id": session_id, "kind": kind, "name": name, "scopes": list(scopes), "expires": expires}
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_DELETE_EXPIRED)
-            await tx.execute(_LOCK_ACCOUNT)
-            added = await tx.execute(_ADD, **values, password_hash=password_hash)
+            await tx.execute(LOCK_ACCOUNT)
+            check = {"password_hash": password_hash, "by": by, "needs_account": self._needs_account}
+            added = await tx.execute(_ADD, **values, **check)
             await tx.execute(_LOG_SIGN_IN, id=session_id, address=address)
-            unused = await tx.execute(_END_UNUSED, EndedSession, kinds=list(SIGN_INS), most=_MAX_OPEN)
+            kinds, most = (SIGN_INS, _MAX_OPEN) if kind in SIGN_INS else ((kind,), _MAX_CLIENTS)
+            unused = await tx.execute(_END_UNUSED, EndedSession, kinds=list(kinds), most=most)
         self._note(await unused.fetchall())
         if await added.fetchone() is None:
             raise AccountDisabled

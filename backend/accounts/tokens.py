@@ -6,29 +6,34 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from backend.accounts.events import send_event
-from backend.accounts.sessions import Session, new_session_id
+from backend.accounts.sessions import LOCK_ACCOUNT, MAY_BEGIN, AccountDisabled, Session, new_session_id
 from backend.errors import LimitReached
 from common.database import Database, advisory_locks
 from common.text import is_single_line_text
-from common.tokens import API, make_token
+from common.tokens import API, MODE, make_token
 
 DEFAULT_DAYS, MAX_DAYS = 90, 3_650
 MAX_NAME_LENGTH = 100
-_MAX_TOKENS = 50
+_MAX_TOKENS, _MAX_A_DAY = 50, 200
 _DAY_SECONDS = 86_400
 _LOCK_USER = f"SELECT {advisory_locks.REQUESTS}"
-_ADD = """
+_MAY_BEGIN = f"SELECT {MAY_BEGIN} AS may_begin"
+# Ended ones are stored until they expire, so those of a day are limited, too.
+_ADD = f"""
 INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)
 SELECT %(user)s, %(id)s, 'token', %(name)s, %(scopes)s, %(expires)s
-WHERE (
+WHERE {MAY_BEGIN} AND (
     SELECT count(*) FROM sessions
     WHERE user_id = %(user)s AND kind = 'token' AND ended_at IS NULL AND expires_at > now()
-) < %(most)s
+) < %(most)s AND (
+    SELECT count(*) FROM sessions
+    WHERE user_id = %(user)s AND kind = 'token' AND created_at > now() - interval '1 day'
+) < %(most_a_day)s
 RETURNING id, kind, name, scopes, created_at, last_used_at, expires_at"""
 
 
 class TooManyTokens(LimitReached):
-    """You have 50 tokens, which is the limit. End one that you no longer need, and try again."""
+    """You have 50 tokens, or have made 200 in a day, which is the limit. End one that you no longer need."""
 
     code = "too_many_tokens"
     allow_retry = False
@@ -44,25 +49,38 @@ class PersonalToken:
 class PersonalTokens:
     """Makes tokens that the backend and the MCP server at `mcp_url` accept; `secret` signs them."""
 
-    def __init__(self, database: Database, *, secret: str, mcp_url: str) -> None:
+    def __init__(self, database: Database, *, secret: str, mcp_url: str, mode: str, needs_account: bool) -> None:
+        """With `needs_account`, only users with an account get tokens; `mode` is AUTH_MODE."""
         self._database = database
+        self._mode, self._needs_account = mode, needs_account
         self._secret = secret
         self._mcp_url = mcp_url
 
-    async def make(self, user_id: str, *, name: str, scopes: Sequence[str], days: int) -> PersonalToken:
-        """Stores a token's session and returns both. Raises `TooManyTokens`."""
+    async def make(
+        self, user_id: str, *, name: str, scopes: Sequence[str], days: int, by: str | None = None
+    ) -> PersonalToken:
+        """Stores a token's session and returns both.
+
+        Raises `TooManyTokens`, and `AccountDisabled`, also if the session `by`, which makes it, has ended.
+        """
         expires = int(time.time()) + days * _DAY_SECONDS
         values = {"id": new_session_id(), "name": name, "scopes": list(scopes), "most": _MAX_TOKENS}
+        check = {"password_hash": None, "by": by, "needs_account": self._needs_account}
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_LOCK_USER)  # two would both see the last free place
-            added = await tx.execute(_ADD, Session, expires=datetime.fromtimestamp(expires, UTC), **values)
+            await tx.execute(LOCK_ACCOUNT)
+            until = datetime.fromtimestamp(expires, UTC)
+            added = await tx.execute(_ADD, Session, expires=until, most_a_day=_MAX_A_DAY, **values, **check)
+            allowed = await tx.execute(_MAY_BEGIN, **check)
             session = await added.fetchone()
             if session is not None:
                 await send_event(tx, "token_made", name=name, scopes=list(scopes))
         if session is None:
-            raise TooManyTokens
+            row = await allowed.fetchone()
+            raise TooManyTokens if row and row["may_begin"] else AccountDisabled
         audience, scope = [API, self._mcp_url], " ".join(scopes)
-        token = make_token(self._secret, user_id, audience=audience, expires=expires, jti=session.id, scope=scope)
+        claims = {"jti": session.id, "scope": scope, MODE: self._mode}
+        token = make_token(self._secret, user_id, audience=audience, expires=expires, **claims)
         return PersonalToken(token, session)
 
 

@@ -25,7 +25,7 @@ class BearerTokens:
             assert settings.auth_issuer
             assert settings.auth_audience
             issuers[settings.auth_issuer], audiences[settings.auth_issuer] = keys, settings.auth_audience
-        self._tokens = AccessTokenVerifier(issuers, audience=audiences)
+        self._tokens = AccessTokenVerifier(issuers, audience=audiences, mode=settings.auth_mode)
 
     async def read(self, request: HTTPConnection, *, accepts_password: bool = False) -> dict[str, Any]:
         """Returns the claims of a request's token. One of ours has a session (`jti`), which may be ended.

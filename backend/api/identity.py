@@ -4,7 +4,7 @@ import asyncio
 import math
 import secrets
 import time
-from collections.abc import Container
+from collections.abc import Collection, Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ import jwt
 from starlette.requests import HTTPConnection
 
 from backend.accounts.accounts import LOCAL_USER
-from backend.accounts.sessions import Sessions
+from backend.accounts.sessions import SIGN_INS, Kind, Sessions
 from backend.api.accounts.proxy import ProxyUsers
 from backend.api.bearer_tokens import BearerTokens, log_rejection
 from backend.api.errors import ForeignOrigin, Unauthorized
@@ -25,7 +25,7 @@ from common import scopes
 from common.clock import find_zone
 from common.server.address_turns import end_address_turn
 from common.server.edge import get_own_origin, is_from_this_machine
-from common.tokens import ISSUER, LEEWAY_SECONDS, AccessTokenVerifier, OwnTokenRejected, SharedSecret, make_token
+from common.tokens import ISSUER, LEEWAY_SECONDS, MODE, AccessTokenVerifier, OwnTokenRejected, SharedSecret, make_token
 
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
 SESSION = "todo-assistant/session"
@@ -128,7 +128,7 @@ class Identity:
             assert settings.mcp_token_secret
             secret = settings.mcp_token_secret.get_secret_value()
             self.bearer_tokens = BearerTokens(settings, secret)
-            self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION)
+            self._sessions = AccessTokenVerifier({ISSUER: SharedSecret(secret)}, audience=SESSION, mode=self.mode)
             self._secret = secret
 
     def is_local(self, request: HTTPConnection) -> bool:
@@ -215,9 +215,10 @@ class Identity:
             raise Unauthorized
         return claims["sub"], _create_sign_in(claims, sessions, _ALL)
 
-    def create_cookie(self, user_id: str, *, expires: int, session_id: str) -> str:
+    def create_cookie(self, user_id: str, *, expires: int, session_id: str, kind: Kind) -> str:
         """Creates the value of the page's cookie for a session."""
-        return make_token(self._secret, user_id, audience=SESSION, expires=expires, jti=session_id, scope=scopes.ALL)
+        claims = {"jti": session_id, "scope": scopes.ALL, "kind": kind, MODE: self.mode}
+        return make_token(self._secret, user_id, audience=SESSION, expires=expires, **claims)
 
     async def sign_out(self, request: HTTPConnection, sessions: Sessions) -> list[tuple[str, str]]:
         """Ends the sessions of the request's cookies, of which there may be copies; returns their users and ids.
@@ -237,12 +238,14 @@ class Identity:
             await sessions.end_of_cookie(claims["sub"], claims["jti"], expires=claims["exp"])
         return [(claims["sub"], claims["jti"]) for claims in ending]
 
-    async def find_session(self, request: HTTPConnection, user_id: str) -> str | None:
+    async def find_session(
+        self, request: HTTPConnection, user_id: str, kinds: Collection[Kind] = SIGN_INS
+    ) -> str | None:
         """Returns the session of a user whose cookie the request has, if there is one; it may be ended."""
         with suppress(Unauthorized, ForeignOrigin):
             for cookie in _sent_cookies(request)[:1]:
                 claims = await self._get_session_claims(request, cookie)
-                return claims["jti"] if claims["sub"] == user_id else None
+                return claims["jti"] if claims["sub"] == user_id and claims.get("kind", "session") in kinds else None
         return None
 
     async def _get_session_claims(self, request: HTTPConnection, cookie: str) -> dict[str, Any]:

@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from backend.accounts.accounts import find_account, fold_name
+from backend.accounts.accounts import find_account_by_name
+from backend.accounts.sessions import AccountDisabled
 from backend.accounts.tokens import (
     DEFAULT_DAYS,
     MAX_DAYS,
@@ -19,7 +20,7 @@ from common.database import Database
 from common.environment import read_or_stop, read_settings
 from common.scopes import TASKS, TOKEN_SCOPES
 from common.settings import SignInSettings, TokenSettings
-from common.tokens import is_user_id, make_token
+from common.tokens import MODE, is_user_id, make_token
 
 _DAY_SECONDS = 86_400
 
@@ -44,7 +45,9 @@ def run(arguments: Sequence[str]) -> None:
     secret = settings.mcp_token_secret.get_secret_value()
     if not settings.signs_in:  # it has no session, and opens the MCP server only
         expires = int(time.time()) + given.days * _DAY_SECONDS
-        sys.stdout.write(make_token(secret, given.user, audience=settings.mcp_url, expires=expires) + "\n")
+        sys.stdout.write(
+            make_token(secret, given.user, audience=settings.mcp_url, expires=expires, **{MODE: "none"}) + "\n"
+        )
         return
     scopes = [*dict.fromkeys(given.scope or [TASKS])]
     work = partial(_make, settings=settings, secret=secret, given=given, scopes=scopes)
@@ -57,18 +60,22 @@ async def _make(
     user = given.user
     if settings.auth_mode != "jwt":
         user = await _find_user(database, given.user)
-    tokens = PersonalTokens(database, secret=secret, mcp_url=settings.mcp_url)
+    tokens = PersonalTokens(
+        database,
+        secret=secret,
+        mcp_url=settings.mcp_url,
+        mode=settings.auth_mode,
+        needs_account=settings.has_accounts,
+    )
     try:
         made = await tokens.make(user, name=given.name, scopes=scopes, days=given.days)
-    except TooManyTokens as error:
+    except (TooManyTokens, AccountDisabled) as error:
         sys.exit(str(error))
     sys.stdout.write(f"{made.token}\n")
 
 
 async def _find_user(database: Database, name: str) -> str:
-    account = await find_account(database, name)
-    if account is None and (folded := fold_name(name)):
-        account = await find_account(database, folded)
+    account = await find_account_by_name(database, name)
     if account is None:
         sys.exit(f"There is no account {name}: check the name.")
     if account.disabled_at is not None:

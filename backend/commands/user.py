@@ -1,6 +1,7 @@
 """Accounts with passwords: `python -m backend user add NAME` and the like, with the login of the tables' owner."""
 
 import argparse
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -12,6 +13,7 @@ from backend.accounts import accounts, codes, events
 from backend.accounts.passwords import MAX_LENGTH, PasswordRejected, check_password, hash_password
 from backend.commands import forget
 from backend.settings import AddressSettings
+from backend.users import data
 from common import data_commands
 from common.clock import to_utc
 from common.commands import escape_unprintable, format_table
@@ -71,12 +73,13 @@ async def _list(database: Database, *, given: argparse.Namespace) -> None:
     if not listed:
         sys.stdout.write("There is no account yet. ./todo user setup lets you make the first one on the page.\n")
         return
-    rows = [["name", "made (UTC)", "last sign-in", "state"]]
+    rows = [["user", "name", "made (UTC)", "last sign-in", "state"]]
     for one in listed:
-        state = "disabled" if one.disabled_at else "enabled" if one.has_password else "no password"
+        state = "disabled" if one.disabled_at else "enabled"
         last = _render_time(one.last_sign_in) if one.last_sign_in else "-"
-        rows.append([escape_unprintable(one.name), _render_time(one.created_at), last, state])
-    sys.stdout.write("\n".join(format_table(rows, left=range(4))) + "\n")
+        names = escape_unprintable(one.user_id), escape_unprintable(one.name)
+        rows.append([*names, _render_time(one.created_at), last, state])
+    sys.stdout.write("\n".join(format_table(rows, left=range(5))) + "\n")
 
 
 async def _set_password(database: Database, *, given: argparse.Namespace) -> None:
@@ -91,20 +94,23 @@ async def _disable(database: Database, *, given: argparse.Namespace) -> None:
     account = await _find(database, given.name)
     if await accounts.disable_account(database, account.user_id):
         await events.add_event(database, account.user_id, "account_disabled")
-    sys.stdout.write(f"Disabled the account {escape_unprintable(account.name)}. All of its sessions have ended.\n")
+    await forget.stop_runs(database, account.user_id)
+    user = escape_unprintable(account.user_id)
+    sys.stdout.write(f"Disabled the account {user}. All of its sessions, tokens and answers have ended.\n")
 
 
 async def _enable(database: Database, *, given: argparse.Namespace) -> None:
     account = await _find(database, given.name)
     if await accounts.enable_account(database, account.user_id):
         await events.add_event(database, account.user_id, "account_enabled")
-    sys.stdout.write(f"Enabled the account {escape_unprintable(account.name)}.\n")
+    sys.stdout.write(f"Enabled the account {escape_unprintable(account.user_id)}.\n")
 
 
 async def _remove(database: Database, *, given: argparse.Namespace) -> None:
     """Deletes the account and what this service stores of the user, who is signed out everywhere before."""
     account = await _find(database, given.name)
     await accounts.disable_account(database, account.user_id)
+    await asyncio.sleep(data.KNOWN_SECONDS)
     await forget.delete_user(database, user=account.user_id)
     async with database.owner_transaction() as tx:
         await events.send_event(tx, "account_removed", name=account.name)
@@ -124,7 +130,10 @@ async def _setup(database: Database, *, given: argparse.Namespace) -> None:
 
 
 async def _log(database: Database, *, given: argparse.Namespace) -> None:
-    user_id = NO_USER if given.name is None else accounts.fold_name(given.name.strip()) or given.name
+    user_id = NO_USER
+    if given.name is not None:
+        account = await accounts.find_account_by_name(database, given.name)
+        user_id = account.user_id if account else given.name
     rows = [["time (UTC)", "user", "event", "details"]]
     for event in await events.list_events(database, user_id or None):
         details = ", ".join(str(value) for value in event.details.values() if value is not None)
@@ -158,9 +167,7 @@ def _parse_name(name: str) -> str:
 
 
 async def _find(database: Database, name: str) -> accounts.Account:
-    user_id = accounts.fold_name(name.strip())
-    account = await accounts.find_account(database, user_id) if user_id else None
-    return account or _exit_unknown(name)
+    return await accounts.find_account_by_name(database, name) or _exit_unknown(name)
 
 
 def _exit_unknown(name: str) -> Any:

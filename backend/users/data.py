@@ -1,5 +1,6 @@
 """All rows of one user, for the commands that export and delete them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import LiteralString
 
@@ -25,6 +26,8 @@ _TABLES: dict[LiteralString, LiteralString] = {
     "provider_sessions": "session_id",
 }
 TABLES = tuple(_TABLES)
+KNOWN_SECONDS = 2.0
+"""After which each process of each service knows that a session has ended."""
 # Their tokens must not open anything before they expire, so what ended stays, without whose it was.
 _END_SESSIONS = "UPDATE sessions SET ended_at = clock_timestamp() WHERE user_id = %(user)s AND ended_at IS NULL"
 _FORGET_SESSIONS = """
@@ -44,7 +47,9 @@ async def delete_all(database: Database, user_id: str) -> dict[str, int]:
     Sessions are ended in short transactions, as the services ask for those that were ended in the last half minute.
     """
     async with database.owner_transaction() as tx:
-        await tx.execute(_END_SESSIONS, user=user_id)
+        ended = await tx.execute(_END_SESSIONS, user=user_id)
+    if ended.rowcount:  # until each process knows it, they can still store something
+        await asyncio.sleep(KNOWN_SECONDS)
     async with database.owner_transaction() as tx:
         await tx.lift_timeouts()
         await tx.execute(_LOCK_CONVERSATIONS, user=user_id)

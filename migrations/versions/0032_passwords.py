@@ -41,6 +41,14 @@ _FUNCTIONS = {
         SELECT coalesce(rest, 0) FROM waiting
         """,
     ),
+    "user_of_calendar(hash bytea)": (
+        "TABLE (user_id text)",
+        """
+        SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash AND NOT EXISTS (
+            SELECT FROM accounts WHERE accounts.user_id = profiles.user_id AND accounts.disabled_at IS NOT NULL
+        )
+        """,
+    ),
     "reset_sign_ins(keys bytea[])": ("void", "DELETE FROM failed_sign_ins WHERE key = ANY (keys)"),
     "add_first_account(code_hash bytea, id text, account_name text, new_hash text)": (
         "TABLE (user_id text)",
@@ -68,5 +76,6 @@ def upgrade() -> None:
     driver = connection.connection.driver_connection
     _FAILED_SIGN_INS.create(connection)
     protect_table(driver, _FAILED_SIGN_INS)
+    op.execute("DROP FUNCTION user_of_calendar(bytea)")
     for signature, (returned, statement) in _FUNCTIONS.items():
         create_function(driver, signature, returned, statement)

@@ -61,6 +61,17 @@ class _Stored:
     refresh_token: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Why a session ends, and with it the devices that its user has linked.
+
+    Of a user who `is_shut_out`, all other sessions end as well, also tokens and OAuth clients.
+    """
+
+    reason: str
+    is_shut_out: bool = False
+
+
 class ProviderSessions:
     """What is stored for each session that a user began at the provider."""
 
@@ -101,16 +112,19 @@ class ProviderSessions:
                 await self._update(claim, _POSTPONE)
                 return
             if ended is not None and await self._sessions.end(claim.user_id, claim.session_id):
-                log.info("a session was not renewed: %s", ended)
-                await add_event(self._database, claim.user_id, "session_ended", reason=ended)
+                log.info("a session was not renewed: %s", ended.reason)
+                await self._sessions.end_others(
+                    claim.user_id, but=None, kinds=None if ended.is_shut_out else ("device",)
+                )
+                await add_event(self._database, claim.user_id, "session_ended", reason=ended.reason)
         except (DatabaseUnavailable, psycopg.Error) as error:  # it is tried again when the claim has passed
             log.warning("a session could not be renewed: %s", type(error).__name__)
 
-    async def _find_end(self, claim: Claim) -> str | None:
+    async def _find_end(self, claim: Claim) -> "_End | None":
         """Renews a session; returns why it must end instead, if so."""
         stored = await self._read(claim.user_id, claim.session_id)
         if stored is None or stored.refresh_token is None:
-            return "its refresh token cannot be read"
+            return _End("its refresh token cannot be read")
         try:
             tokens = await self._provider.refresh(stored.refresh_token)
             renewed = _Stored(stored.subject, tokens.id_token or stored.id_token, tokens.refresh_token)
@@ -118,11 +132,11 @@ class ProviderSessions:
             await self._try(lambda: self._update(claim, _STORE, sealed=self._seal(claim.session_id, renewed)))
             await self._provider.check_renewal(tokens, stored.subject)
         except Refused:
-            return "the provider has ended it"
+            return _End("the provider has ended it")
         except NotAllowed:
-            return "OIDC_ALLOWED does not match any longer"
+            return _End("OIDC_ALLOWED does not match any longer", is_shut_out=True)
         except InvalidIdToken as error:
-            return f"the new ID token is not valid: {error}"
+            return _End(f"the new ID token is not valid: {error}")
         await self._try(lambda: self._update(claim, _RENEWED, seconds=_get_pause(tokens)))
         return None
 

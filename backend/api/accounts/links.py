@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from backend.accounts import links
 from backend.accounts.events import add_event
+from backend.accounts.sessions import AccountDisabled
 from backend.api.accounts.sessions import SignedIn, begin_session
 from backend.api.dependencies import AppServices, LimitedUser, Services, UserRoute, forbid_caching
 from backend.api.identity import AuthenticatedUser, Identity
@@ -65,10 +66,13 @@ async def make_link(request: Request, user: LimitedUser, services: AppServices) 
     """Makes the link of a phone, which can be taken once in ten minutes and replaces the one before."""
     identity: Identity = request.app.state.identity
     _check_maker(request, identity, user)
+    check_rate(services.sign_in_limit, user.user_id)  # each is logged
     address = await _find_address(request, services, identity)
     expires = datetime.now(UTC) + timedelta(seconds=links.LINK_SECONDS)
     device_expires = user.sign_in.expires if identity.has_provider else None
-    code = await links.make_link(services.database, user.user_id, device_expires=device_expires)
+    code = await links.make_link(
+        services.database, user.user_id, by=user.sign_in.session_id, device_expires=device_expires
+    )
     address = f"{address}/#link={code}"
     return Link(address=address, expires=expires, qr_code=_draw(address))
 
@@ -83,7 +87,10 @@ async def take_link(body: LinkCode, request: Request, services: AppServices, res
     check_rate(services.link_limit, get_network(client))
     taken = await links.take_link(services.database, body.code)
     expires = int(min(taken.device_expires, time.time() + links.DEVICE_SECONDS))
-    signed_in = await begin_session(request, response, taken.user_id, expires=expires, kind="device")
+    try:
+        signed_in = await begin_session(request, response, taken.user_id, expires=expires, kind="device", by=taken.by)
+    except AccountDisabled:  # or who made the link is signed out
+        raise links.LinkNotValid from None
     await add_event(services.database, taken.user_id, "device_linked", session=signed_in.session_id, address=client)
     return signed_in
 

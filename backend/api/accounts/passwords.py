@@ -12,6 +12,7 @@ from backend.api.errors import Unauthorized
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
 from backend.errors import InvalidRequest
+from backend.users.limits import check_rate
 
 router = APIRouter(route_class=PublicRoute)
 user_router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
@@ -35,18 +36,20 @@ async def make_first_account(
     """Makes the first account of this server, and signs in with it."""
     passwords = _get_passwords(services)
     client = await find_client(request, None)
+    check_rate(services.link_limit, client.address)  # a hash is computed before the code is looked up
     user_id = await passwords.make_first_account(account.code, account.name, account.password, client)
     return await begin_session(request, response, user_id, expires=in_30_days())
 
 
-@user_router.put("/session/password", status_code=204, responses=errors(400, 401, 403, 429, 503))
-async def change_password(user: LimitedUser, services: AppServices, passwords: NewPassword) -> None:
-    """Changes the user's password, and ends all other sessions and tokens of the user."""
+@user_router.put("/session/password", responses=errors(400, 401, 403, 429, 503))
+async def change_password(
+    request: Request, user: LimitedUser, services: AppServices, response: Response, passwords: NewPassword
+) -> SignedIn:
+    """Changes the user's password, ends all sessions and tokens of the user, and begins a new session here."""
     if user.sign_in.session_id is None:
         raise Unauthorized
-    await _get_passwords(services).change_password(
-        user.user_id, passwords.old, passwords.new, session_id=user.sign_in.session_id
-    )
+    new_hash = await _get_passwords(services).change_password(user.user_id, passwords.old, passwords.new)
+    return await begin_session(request, response, user.user_id, expires=in_30_days(), password_hash=new_hash)
 
 
 def _get_passwords(services: Services) -> PasswordSignIn:

@@ -99,7 +99,9 @@ async def get_session(request: Request, user: PollingUser, services: AppServices
         is_due = renewed - expires > _RENEWED_EACH
         if is_due and await services.sessions.renew(user.user_id, session_id, expires=renewed):
             expires = renewed
-            _set_cookie(request, response, user.user_id, expires=int(renewed.timestamp()), session_id=session_id)
+            _set_cookie(
+                request, response, user.user_id, expires=int(renewed.timestamp()), session_id=session_id, kind="session"
+            )
     return SignedIn(user_id=user.user_id, name=name, expires=expires, session_id=session_id)
 
 
@@ -138,7 +140,8 @@ async def _sign_in_by_password(
 async def find_client(request: Request, user_id: str | None) -> Client:
     """Returns who sends the request of somebody who is not known yet, and may be the user."""
     identity: Identity = request.app.state.identity
-    session_id = await identity.find_session(request, user_id) if user_id else None
+    # A device that was linked is none that has signed in with the password: whoever has one could link others.
+    session_id = await identity.find_session(request, user_id, ("session",)) if user_id else None
     end_address_turn(request.scope)  # from now on it waits for a place among those whose hashes are computed
     browser = describe_browser(request.headers.get("user-agent", ""))
     return Client(get_network(request.client.host if request.client else ""), browser, session_id)
@@ -156,11 +159,12 @@ async def begin_session(
     expires: int,
     kind: Kind = "session",
     password_hash: str | None = None,
+    by: str | None = None,
 ) -> SignedIn:
     """Sets the page's cookie for a user until `expires` (Unix time), in place of one of the same user.
 
     Raises `LimitReached` for a user who begins too many, and `AccountDisabled`, also if the account's password is not
-    that of `password_hash` any more.
+    that of `password_hash` any more, or the session `by` has ended.
     """
     identity: Identity = request.app.state.identity
     services: Services = request.app.state.services
@@ -170,19 +174,21 @@ async def begin_session(
     name = describe_browser(request.headers.get("user-agent", ""))
     address = request.client.host if request.client else None
     session_id = await services.sessions.begin(
-        user_id, kind=kind, name=name, expires=until, address=address, password_hash=password_hash
+        user_id, kind=kind, name=name, expires=until, address=address, password_hash=password_hash, by=by
     )
     if replaced is not None:
         await services.sessions.end(user_id, replaced)
-    _set_cookie(request, response, user_id, expires=expires, session_id=session_id)
+    _set_cookie(request, response, user_id, expires=expires, session_id=session_id, kind=kind)
     return SignedIn(user_id=user_id, expires=until, session_id=session_id)
 
 
-def _set_cookie(request: Request, response: Response, user_id: str, *, expires: int, session_id: str) -> None:
+def _set_cookie(
+    request: Request, response: Response, user_id: str, *, expires: int, session_id: str, kind: Kind
+) -> None:
     identity: Identity = request.app.state.identity
     response.set_cookie(
         cookie_name(request),
-        identity.create_cookie(user_id, expires=expires, session_id=session_id),
+        identity.create_cookie(user_id, expires=expires, session_id=session_id, kind=kind),
         max_age=max(0, expires - int(time.time())),
         httponly=True,
         secure=request.url.scheme == "https",

@@ -72,7 +72,9 @@ async def make_token(body: TokenRequest, user: PageUser, services: AppServices) 
         raise InvalidRequest("This server has no sign-in, so programs need no token.")
     check_rate(services.sign_in_limit, user.user_id)  # ended ones are stored until they expire
     scopes = [*dict.fromkeys(body.scopes)]
-    made = await services.personal_tokens.make(user.user_id, name=body.name, scopes=scopes, days=body.days)
+    made = await services.personal_tokens.make(
+        user.user_id, name=body.name, scopes=scopes, days=body.days, by=user.sign_in.session_id
+    )
     return TokenMade(**_show(made.session).model_dump(), token=made.token)
 
 

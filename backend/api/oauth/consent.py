@@ -18,6 +18,7 @@ from backend.api.oauth.server import AuthorizationServer
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
 from backend.errors import BackendError, NotFound
+from backend.users.limits import check_rate
 
 router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
 
@@ -76,7 +77,7 @@ async def get_authorization_server(request: Request) -> AuthorizationServer:
     server: AuthorizationServer | None = request.app.state.authorization_server
     if server is None:
         raise NotFound("This server gives no tokens to programs: it has no accounts.")
-    if "authorization" in request.headers:
+    if not request.state.user.sign_in.is_by_page:
         raise PageOnly
     if not is_from_own_page(request):
         raise ForeignOrigin
@@ -127,7 +128,9 @@ async def _allow(user: AuthenticatedUser, services: Services, asked: Authorizati
         "redirect_uri": asked.redirect_uri,
         "challenge": asked.challenge,
         "scopes": asked.scopes,
+        "by": user.sign_in.session_id,
     }
+    check_rate(services.sign_in_limit, user.user_id)  # each is logged
     told = {name: details[name] for name in ("name", "address", "scopes")}
     await add_event(services.database, user.user_id, "client_allowed", **told)
     return await make_code(services.database, user.user_id, "authorization", seconds=CODE_SECONDS, details=details)

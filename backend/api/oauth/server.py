@@ -21,6 +21,7 @@ class AuthorizationServer:
     issuer: str
     resource: str
     secret: str
+    mode: str
     clients: Clients
     access_tokens: AccessTokenVerifier
     refresh_tokens: AccessTokenVerifier
@@ -34,9 +35,10 @@ class AuthorizationServer:
             issuer=settings.address,
             resource=settings.mcp_url,
             secret=secret,
+            mode=settings.auth_mode,
             clients=Clients(secret),
-            access_tokens=AccessTokenVerifier(keys, audience=settings.mcp_url),
-            refresh_tokens=AccessTokenVerifier(keys, audience=REFRESH),
+            access_tokens=AccessTokenVerifier(keys, audience=settings.mcp_url, mode=settings.auth_mode),
+            refresh_tokens=AccessTokenVerifier(keys, audience=REFRESH, mode=settings.auth_mode),
         )
 
     def metadata(self) -> dict[str, Any]:

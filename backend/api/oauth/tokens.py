@@ -17,13 +17,13 @@ from mcp.server.auth.provider import (
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
-from backend.accounts.accounts import find_account
 from backend.accounts.codes import take_code
 from backend.accounts.grants import Grant, Grants
+from backend.accounts.sessions import AccountDisabled
 from backend.api.dependencies import Services
 from backend.api.oauth.clients import MAX_REDIRECT_URIS, PUBLIC_CLIENT, clean_name, digest_id, is_redirect_uri
 from backend.api.oauth.server import REFRESH, AuthorizationServer
-from common.tokens import CLIENT_SCOPES, AccessTokenVerifier, make_token
+from common.tokens import CLIENT_SCOPES, MODE, AccessTokenVerifier, make_token
 
 ACCESS_SECONDS = 600
 _REDIRECT_URIS = (
@@ -35,6 +35,7 @@ _REDIRECT_URIS = (
 class Code(AuthorizationCode):
     name: str
     address: str
+    session_id: str | None
 
 
 class PresentedRefreshToken(RefreshToken):
@@ -90,6 +91,7 @@ class TokenProvider(OAuthAuthorizationServerProvider[Code, PresentedRefreshToken
             subject=taken.user_id,
             name=details["name"],
             address=details["address"],
+            session_id=details["by"],
         )
 
     async def exchange_authorization_code(
@@ -97,13 +99,17 @@ class TokenProvider(OAuthAuthorizationServerProvider[Code, PresentedRefreshToken
     ) -> OAuthToken:
         user_id = authorization_code.subject
         assert user_id
-        account = await find_account(self._database, user_id)
-        if account is None or account.disabled_at is not None:
-            raise TokenError("invalid_grant", "authorization code does not exist")
         scopes = authorization_code.scopes
-        grant = await self._grants.begin(
-            user_id, name=authorization_code.name, address=authorization_code.address, scopes=scopes
-        )
+        try:
+            grant = await self._grants.begin(
+                user_id,
+                name=authorization_code.name,
+                address=authorization_code.address,
+                scopes=scopes,
+                by=authorization_code.session_id,
+            )
+        except AccountDisabled:
+            raise TokenError("invalid_grant", "authorization code does not exist") from None
         return self._make_tokens(client, user_id, grant, scopes)
 
     async def load_refresh_token(
@@ -146,7 +152,7 @@ class TokenProvider(OAuthAuthorizationServerProvider[Code, PresentedRefreshToken
     def _make_tokens(
         self, client: OAuthClientInformationFull, user_id: str, grant: Grant, scopes: Sequence[str]
     ) -> OAuthToken:
-        claims = {"jti": grant.id, "client": digest_id(client.client_id)}
+        claims = {"jti": grant.id, "client": digest_id(client.client_id), MODE: self._server.mode}
         access = make_token(
             self._server.secret,
             user_id,
