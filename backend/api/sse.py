@@ -8,6 +8,8 @@ from typing import Any
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from common.server.connection_owner import cut_off
+
 MEDIA_TYPE = "text/event-stream"
 KEEP_ALIVE_SECONDS = 15.0  # proxies close a connection that was silent for 60 s, some after 30
 # A comment line. No blank line follows: at one, httpx-sse after an event with an id and fetch-event-source always hand
@@ -57,13 +59,17 @@ class UserStream(StreamingResponse):
             for end in ends:
                 end.cancel()
         if sign_in.is_over and not leaving.done():
-            await self._end_early(send)
+            await self._end_early(scope, send)
 
     async def _send_content(self, send: Send, keep_alive_seconds: float) -> None:
         await self.stream_response(send)
 
-    async def _end_early(self, send: Send) -> None:
-        """Leaves the response incomplete, so that its reader does not take it for the whole; uvicorn logs that."""
+    async def _end_early(self, scope: Scope, send: Send) -> None:
+        """Leaves the response incomplete, so that its reader does not take it for the whole.
+
+        One that reads slowly does not get what is buffered either, which may take it half a minute.
+        """
+        cut_off(scope)
 
 
 class EventStream(UserStream):
@@ -97,6 +103,6 @@ class EventStream(UserStream):
         finally:
             keeping_alive.cancel()
 
-    async def _end_early(self, send: Send) -> None:
+    async def _end_early(self, scope: Scope, send: Send) -> None:
         """Ends in order: its reader asks for what it lacks, and learns that it has to sign in."""
         await send({"type": "http.response.body", "body": b"", "more_body": False})
