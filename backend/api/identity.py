@@ -25,7 +25,16 @@ from common import scopes
 from common.clock import find_zone
 from common.server.address_turns import end_address_turn
 from common.server.edge import get_own_origin, is_from_this_machine
-from common.tokens import ISSUER, LEEWAY_SECONDS, MODE, AccessTokenVerifier, OwnTokenRejected, SharedSecret, make_token
+from common.tokens import (
+    ISSUER,
+    LEEWAY_SECONDS,
+    MODE,
+    AccessTokenVerifier,
+    OwnTokenRejected,
+    SharedSecret,
+    make_token,
+    read_session_id,
+)
 
 OWNER_HEADER, TIME_ZONE_HEADER, USER_HEADER = "X-Owner-Secret", "X-Time-Zone", "X-Expected-User"
 SESSION = "todo-assistant/session"
@@ -253,6 +262,7 @@ class Identity:
             raise ForeignOrigin
         try:
             claims = await self._sessions.verify(cookie)
+            read_session_id(claims)
         except jwt.PyJWTError as error:
             log_rejection(error)
             raise Unauthorized from None
