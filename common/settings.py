@@ -176,11 +176,12 @@ class ProcessSettings(SignInSettings, EdgeSettings, ClientLimits):
     prefix: ClassVar[str]
     """The prefix of the variables that only this service has, such as BACKEND."""
 
-    trusted_proxies: Proxies = THIS_MACHINE
+    # A factory, so that .env.example, which users copy, names no proxy: AUTH_MODE=proxy must not believe this machine.
+    trusted_proxies: Proxies = Field(default_factory=lambda: THIS_MACHINE)
     """Addresses or networks of your reverse proxies, separated by commas. Only these may say that a request came by
     https (X-Forwarded-Proto); then cookies are Secure and the server accepts requests of its own https pages. 127.0.0.1
     and ::1 each mean both. A container sees a proxy on the host at the address of the network's gateway, in
-    172.16.0.0/12.
+    172.16.0.0/12. Default: 127.0.0.1,::1; with AUTH_MODE=proxy there is none.
     """
     drain_seconds: float = Field(default=0.0, ge=0, le=3600)
     """How many seconds a service may take to shut down after SIGTERM. /ready returns 503 at once, so that a load

@@ -111,7 +111,7 @@ async def adopt(database: Database, old: str, new: str, *, needs_account: bool) 
         await _lock(tx, old, new)
         if needs_account and not await _fetch(tx, _HAS_ACCOUNT, **who):
             raise AdoptionRejected(
-                f"There is no account {new}. Make it first: ./todo user add {new}, or let {new} sign in once."
+                f"There is no account {new}. Make it first: ./todo user add {new}, or at a provider by signing in once."
             )
         [[adopted_at]] = await _fetch(tx, _ADOPTED_AT, **who)
         own = await (await tx.execute(_OWN_ROWS, OwnRows, **who)).fetchone()

@@ -30,7 +30,8 @@ class WrongOldPassword(BackendError):
 
 
 class SetupClosed(BackendError):
-    """This link is used, or older than an hour, or there is an account. Ask the person who runs this server."""
+    """This link does not work any more: it is used, older than an hour, or there is an account. Sign in, or make a new
+    link with ./todo user setup."""
 
     code, status = "setup_closed", 403
 

@@ -155,7 +155,7 @@ class Services:
     """`rate_limit` limits the requests of each user, `poll_limit` those that an open page repeats.
 
     `sign_in_limit` limits the sessions that a user begins, `link_limit` the links that an address takes, and
-    `provider_limit` the requests of a network for which the identity provider is asked.
+    `provider_limit` the requests of a network for which the identity provider is asked, or the first password hashed.
     """
 
     database: Database

@@ -181,9 +181,10 @@ def _print_addresses(ports: Ports, model: Iterable[str], directory: Path, setup:
     terminal.say(f"  logs      {data_dir.logs(directory)}, or ./todo logs")
     terminal.say(f"  ChatKit   http://{HOST}:{ports.page}/chatkit")
     terminal.say(f"  MCP       http://{HOST}:{ports.mcp}/mcp")
-    terminal.say(f"  page      {_get_page_url(ports.page)}")
     if setup:
-        terminal.say(f"  account   open {setup} within an hour to make the first account")
+        terminal.say(f"  account   first open {setup} within an hour, and make an account")
+        terminal.say("  tasks     those from before sign-in: ./todo user adopt local NAME, before you add others")
+    terminal.say(f"  page      {_get_page_url(ports.page)}")
     terminal.say("  try       open the page and write: call the bank tomorrow at 9 and buy milk")
 
 

@@ -111,7 +111,7 @@ async def test_link_signs_in_a_device_of_its_user(
     assert (await browser.send("POST", "/chatkit", LIST, cookie=device)).status_code == 200
     assert sorted(row["kind"] for row in stored.rows_of(user.name, "sessions")) == ["device", "session"]
     events = stored.rows_of(user.name, "account_events")
-    assert [row["kind"] for row in events] == ["link_made", "device_linked"]
+    assert [row["kind"] for row in events] == ["sign_in", "link_made", "device_linked"]
     assert code not in str(events)
     assert (await browser.take(code)).status_code == 401
     sessions = (await browser.send("GET", "/sessions", cookie=cookie)).json()["sessions"]

@@ -466,7 +466,8 @@ async def test_refresh_tokens_are_used_once(flow: Flow) -> None:
     flow.stored.age_refresh(flow.user, 60)
     assert (await flow.refresh(stale)).json()["error"] == "invalid_grant", "too late for a lost answer"
     assert (await flow.refresh(fresh["refresh_token"])).json()["error"] == "invalid_grant"
-    kinds = [event["details"].get("by") for event in flow.stored.rows_of(flow.user, "account_events")]
+    events = sorted(flow.stored.rows_of(flow.user, "account_events"), key=lambda event: event["id"])
+    kinds = [event["details"].get("by") for event in events]
     assert kinds == [None, "reuse", None, "reuse"]
 
 
@@ -500,6 +501,12 @@ async def test_disabled_account(flow: Flow) -> None:
     flow.stored.disable_account(flow.user)
     assert (await flow.exchange(code)).json()["error"] == "invalid_grant"
     assert (await flow.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+
+
+async def test_code_of_a_session_that_was_ended(flow: Flow) -> None:
+    code = (await flow.answer())["code"]
+    assert (await flow.http.delete("/session", headers=flow.page)).status_code == 204
+    assert (await flow.exchange(code)).json()["error"] == "invalid_grant"
 
 
 async def test_access_tokens_open_nothing_at_the_backend(flow: Flow) -> None:

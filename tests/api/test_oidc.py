@@ -325,7 +325,7 @@ async def test_disabled_account(
     await browser.sign_in()
     database.execute("UPDATE accounts SET disabled_at = now() WHERE issuer = %s", [provider.url])
     browser.http.cookies.clear()
-    await check_failure(browser, 401, "account is disabled")
+    await check_failure(browser, 403, "account is disabled")
     kinds = database.execute(
         "SELECT kind FROM account_events WHERE user_id = %s ORDER BY id", [get_provider_user_id(provider.url, "ann-1")]
     ).fetchall()
@@ -389,7 +389,7 @@ async def test_several_tabs(browser: OidcBrowser) -> None:
 
 ELSEWHERE = [
     *("https://other.example", "//other.example", "/\\other.example", "\\\\other.example", "javascript:alert(1)"),
-    *("today", "", "/a\nb", "/\t/other.example", '/"><script>', "/" + "x" * 500),
+    *("today", "", "/a\nb", "/\t/other.example", '/"><script>', "/" + "x" * 2_000),
 ]
 
 

@@ -27,7 +27,7 @@ class StoredSessions:
 
     def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
         self._connection = connection
-        connection.execute("TRUNCATE provider_sessions, sessions, accounts, account_events")
+        connection.execute("TRUNCATE provider_sessions, sessions, accounts, account_events CASCADE")
 
     def rows(self) -> list[dict[str, Any]]:
         return self._connection.execute("SELECT * FROM provider_sessions ORDER BY session_id").fetchall()

@@ -46,7 +46,7 @@ async def http(backend: LocalBackend) -> AsyncIterator[httpx2.AsyncClient]:
 @pytest.fixture
 def database(services: Services) -> Any:
     with psycopg.connect(as_admin(services.database_url), autocommit=True) as connection:
-        connection.execute("TRUNCATE accounts, sessions")
+        connection.execute("TRUNCATE accounts, sessions CASCADE")
         yield connection
 
 

@@ -268,8 +268,10 @@ async def test_dead_and_forged_tokens(user: User, stored: Stored) -> None:
 
 
 async def is_ended(walking: Walk) -> bool:
-    """Whether the tool server knows it."""
-    return (await walking.tool_server())["/counts"].status_code == 401
+    """Whether both services know it."""
+    async with http_client(walking.url, headers={"Authorization": f"Bearer {walking.token}"}) as http:
+        known = (await http.get("/tasks/counts")).status_code == 401
+    return known and (await walking.tool_server())["/counts"].status_code == 401
 
 
 @dataclass(frozen=True)

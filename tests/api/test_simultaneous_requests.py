@@ -19,8 +19,8 @@ from tests.waiting import WAIT_SECONDS, until
 
 SENTENCE = "Too many of your requests are being worked on at the same time."
 USAGE = "token_usage"  # a table that only /usage reads
-SESSION = {("POST", "/session"), ("DELETE", "/session")}
-"""A user can sign in and out at any time."""
+SESSION = {("POST", "/session"), ("DELETE", "/session"), ("POST", "/links/take")}
+"""A user can sign in and out at any time, and link a device."""
 
 
 def create_client(user: User) -> httpx2.AsyncClient:

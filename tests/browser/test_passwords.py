@@ -109,7 +109,7 @@ async def test_first_account(open_page: OpenPage, violations: Violations, stack:
 
     late = await open_page(path, signed_in=False, pane="tasks")
     await sign_in(late, f"{name}-late")
-    await expect(late.get_by_role("alert")).to_have_text(re.compile("^This link is used"))
+    await expect(late.get_by_role("alert")).to_have_text(re.compile("^This link does not work any more"))
     await screen.button(late, "Sign in with an account").click()
     await sign_in(late, name)
     await expect(late.locator("todo-tasks")).to_be_visible()

@@ -121,7 +121,11 @@ async def test_everything_goes_on_with_the_new_user(
         done = await adopt(stack, old.name, new.name)
         assert done.returncode == 0, done.stderr
         assert f"{new.name} has adopted the data of {old.name}: 3 tasks, 1 conversation and 2 answers." in done.stderr
-        assert (await cookie.get("/tasks?view=all", headers={"Origin": old.url})).status_code == 401
+
+        async def is_signed_out() -> bool:
+            return (await cookie.get("/tasks?view=all", headers={"Origin": old.url})).status_code == 401
+
+        await until(is_signed_out, seconds=5)
 
     assert moved_rows(stored, old.name) == {}
     assert moved_rows(stored, new.name) == before

@@ -116,8 +116,8 @@ async def _find_address(request: Request, services: Services, identity: Identity
     address = services.backend_url or get_own_origin(request.scope, request.headers)
     if is_loopback(urlsplit(address).hostname or ""):
         raise NoPhoneAddress(
-            "A phone cannot reach this address, which is this computer's own: open the page at the address by which "
-            "others reach this server, or set BACKEND_URL to it."
+            "A phone cannot reach this address, which is this computer's own. Open the page at an address that your "
+            "phone can reach, and try again. If there is none, docs/phone.md says how to set one up."
         )
     return address
 

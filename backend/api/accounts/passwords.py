@@ -36,7 +36,7 @@ async def make_first_account(
     """Makes the first account of this server, and signs in with it."""
     passwords = _get_passwords(services)
     client = await find_client(request, None)
-    check_rate(services.link_limit, client.address)  # a hash is computed before the code is looked up
+    check_rate(services.provider_limit, client.address)  # a hash is computed before the code is looked up
     user_id = await passwords.make_first_account(account.code, account.name, account.password, client)
     return await begin_session(request, response, user_id, expires=in_30_days())
 

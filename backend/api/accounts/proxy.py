@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from backend.accounts.accounts import LOCAL_USER, store_account
 from backend.accounts.events import add_event
 from backend.accounts.sessions import AccountDisabled, Sessions
+from backend.api.errors import Unauthorized
 from backend.errors import InvalidRequest
 from backend.settings import BackendSettings
 from common.database import Database
@@ -79,7 +80,7 @@ class ProxyUsers:
         return ProxyUser(user_id, name[:_MAX_NAME_LENGTH] if name and name.isprintable() else user_id)
 
     async def open_session(self, user: ProxyUser, database: Database, sessions: Sessions) -> ProxySession:
-        """Returns the session of a user, or begins one. Raises `AccountDisabled`."""
+        """Returns the session of a user, or begins one. Raises `Unauthorized` for a disabled account."""
         found = self._sessions.get(user.user_id)
         is_current = found is not None and found.expires > time.time() and found.name == user.name
         if found is None or not is_current or (found.id and await sessions.ended.includes(user.user_id, found.id)):
@@ -90,7 +91,7 @@ class ProxyUsers:
                 beginning.add_done_callback(lambda _: self._beginning.pop(user.user_id, None))
             found = await asyncio.shield(beginning)
         if found.id is None:
-            raise AccountDisabled
+            raise Unauthorized(str(AccountDisabled()))
         return found
 
     async def _begin(self, user: ProxyUser, database: Database, sessions: Sessions) -> ProxySession:
