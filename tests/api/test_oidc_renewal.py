@@ -48,6 +48,19 @@ class StoredSessions:
         rows = self._connection.execute("SELECT extract(epoch FROM renew_at - now()) AS seconds FROM provider_sessions")
         return [float(row["seconds"]) for row in rows]
 
+    def add_others(self) -> None:
+        """Inserts a linked device and a personal token of the user who has a session."""
+        for kind in ("device", "token"):
+            self._connection.execute(
+                "INSERT INTO sessions (user_id, id, kind, name, scopes, expires_at)"
+                " SELECT user_id, %s, %s, 'x', '{all}', now() + interval '1 day' FROM accounts",
+                [f"a-{kind}", kind],
+            )
+
+    def open_kinds(self) -> list[str]:
+        rows = self._connection.execute("SELECT kind FROM sessions WHERE ended_at IS NULL ORDER BY kind").fetchall()
+        return [row["kind"] for row in rows]
+
     def reasons(self) -> list[str]:
         return [
             row["details"]["reason"]
@@ -146,12 +159,15 @@ ENDS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", ENDS)
 async def test_end(name: str, browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions) -> None:
     changes, reason = ENDS[name]
+    stored.add_others()
     for field, value in changes.items():
         setattr(provider, field, value)
     stored.make_due()
     await wait_for_end(browser, stored)
     [told] = stored.reasons()
     assert reason in told
+    left = ["token"] if reason != "OIDC_ALLOWED" else []
+    await until(lambda: stored.open_kinds() == left, seconds=10)
 
 
 async def test_provider_that_is_down(browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions) -> None:

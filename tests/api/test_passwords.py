@@ -25,6 +25,7 @@ from tests.support.commands import todo_at
 from tests.support.script import pausing_answer
 from tests.support.stack import Stack
 from tests.support.stored import Stored
+from tests.tokens import MCP_TOKEN_SECRET, OWN_ISSUER, mint_token
 from tests.waiting import until
 
 WRONG = "The name or the password is wrong."
@@ -412,6 +413,16 @@ async def test_published_page_is_reached_at_any_address(stack: Stack, name: str)
         browser = Browser(backend.url)
         async with browser.http:
             assert (await browser.sign_in(name, Host="192.168.1.20")).status_code == 421
+
+
+@pytest.mark.parametrize(("mode", "status"), [("password", 200), ("jwt", 401), ("none", 401)])
+async def test_cookie_of_another_mode(backend: LocalBackend, stored: Stored, name: str, mode: str, status: int) -> None:
+    """A linked phone, or a user of a provider, is not the account of that name."""
+    stored.add_session(name, session := f"of-{mode}-{name}")
+    claims = {"sub": name, "iss": OWN_ISSUER, "aud": "todo-assistant/session", "scope": "all", "jti": session}
+    cookie = mint_token(MCP_TOKEN_SECRET, **claims, auth_mode=mode)
+    async with http_client(backend.url, headers={"Cookie": f"todo_session={cookie}", "Origin": backend.url}) as http:
+        assert (await http.get("/session")).status_code == status
 
 
 @pytest.mark.parametrize("how", ["password", "disable"])

@@ -110,6 +110,23 @@ async def test_account_is_made_changed_and_listed(stack: Stack, tmp_path: Path, 
     assert "argon2" not in logged
 
 
+async def test_an_id_is_meant_before_a_name(stack: Stack, tmp_path: Path, name: str, stored: Stored) -> None:
+    """Users of a proxy may differ in case, and who signs in at a provider chooses the name that is shown."""
+    other = name.capitalize()
+    for each in (name, other):
+        stored.add_named_account(each)
+    status, printed, _ = await run(stack, tmp_path, "disable", other)
+    assert (status, other in printed) == (0, True)
+    disabled = {each: stored.rows_of(each, "accounts")[0]["disabled_at"] is not None for each in (name, other)}
+    assert disabled == {name: False, other: True}
+    assert "There is no account" in (await run(stack, tmp_path, "disable", name.upper()))[2]
+    stored.add_password(f"{name}-p", hash_password(PASSWORD))
+    assert (await run(stack, tmp_path, "disable", f"{name}-P"))[0] == 0, "names of accounts with passwords are folded"
+    listed = (await run(stack, tmp_path, "list"))[1]
+    assert name in listed
+    assert other in listed
+
+
 async def test_unknown_account(stack: Stack, tmp_path: Path, name: str) -> None:
     for action in ("password", "disable", "enable", "remove"):
         options = {"password": ["--stdin"], "remove": ["--yes"]}.get(action, [])

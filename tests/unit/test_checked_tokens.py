@@ -53,6 +53,18 @@ async def test_a_token_that_has_expired_is_rejected() -> None:
     await until(is_rejected)
 
 
+@pytest.mark.parametrize("made", ["password", "jwt"])
+async def test_a_token_of_ours_opens_nothing_in_another_mode(made: str) -> None:
+    """Its user may be somebody else there."""
+    verifier = AccessTokenVerifier({ISSUER: SharedSecret(SECRET)}, audience=AUDIENCE, mode="password")
+    token = create_token(expires=time.time() + 60, auth_mode=made)
+    if made == "password":
+        assert (await verifier.verify(token))["sub"] == "ada"
+        return
+    with pytest.raises(OwnTokenRejected, match="signed in another way"):
+        await verifier.verify(token)
+
+
 async def test_no_more_than_the_newest_tokens_are_kept() -> None:
     verifier = AccessTokenVerifier({ISSUER: SharedSecret(SECRET)}, audience=AUDIENCE)
     for number in range(1_200):
