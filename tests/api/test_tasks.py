@@ -255,7 +255,7 @@ async def test_task_server_is_away(services: Services) -> None:
 async def test_another_person_s_tasks_are_not_there(alice: TaskListClient, bob: TaskListClient, stored: Stored) -> None:
     added = await alice.change("POST", "/tasks", {"title": "alice's"}, key="same")
     await alice.add("alice's second")
-    await bob.change("POST", "/tasks", {"title": "bob's"}, key="same")
+    await bob.change("POST", "/tasks", {"title": "bob's"}, key="another")
     before = stored.tasks(alice.name)
     for method, body in (("PATCH", {"title": "mine"}), ("PATCH", {"status": "completed"}), ("DELETE", None)):
         assert await bob.get_error(404, method, "/tasks/2", body)

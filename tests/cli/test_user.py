@@ -196,7 +196,7 @@ def test_up_prints_where_the_first_account_is_made(up: Any, ask: Any) -> None:  
     process = up(AUTH_MODE="password", AGENTS="off")
     printed = wait_until_up(process)
     url = f"http://localhost:{process.port}"
-    [code] = re.findall(rf"account +open {url}/#setup=([\w-]{{32}}) within an hour", printed)
+    [code] = re.findall(rf"account +first open {url}/#setup=([\w-]{{32}}) within an hour, and make an account", printed)
 
     def post(path: str, **body: str) -> int:
         request = urllib.request.Request(

@@ -96,4 +96,4 @@ def test_what_cannot_be_is_one_sentence(root: Path) -> None:
     assert done.stderr == b"WORKSPACE_DIR must be the full path of a directory, such as /var/lib/workspace.\n"
     assert run(root / "none", "export", "--user=alice").returncode == EXIT_NOTHING_STORED
     unknown = run(root, "unknown").stderr
-    assert b"workspace has no command unknown. Use backup, check, export, forget or restore" in unknown
+    assert b"workspace has no command unknown. Use adopt, backup, check, export, forget or restore" in unknown
