@@ -101,7 +101,7 @@ async def test_too_many_steps(user: User, model: ScriptedModel) -> None:
 
 
 async def test_empty_answer(user: User, model: ScriptedModel) -> None:
-    await model.script(says(""))
+    await model.script(says(""), says(""))  # it is asked for again once
     answer = await ask(user, [SAID])
     assert (answer["answer"], answer["status"]) == (NO_ANSWER, "failed")
 

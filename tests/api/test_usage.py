@@ -67,7 +67,7 @@ async def test_answer_that_breaks_off(user: User, model: ScriptedModel) -> None:
 
 
 async def test_rejected_requests_cost_nothing(user: User, model: ScriptedModel) -> None:
-    await model.script({"status": 400})
+    await model.script({"status": 400, "body": {"error": {"message": "no"}}})
     assert await get_usage(user, id_of(await user.runs.say(CHAT, "count"))) is None
 
 

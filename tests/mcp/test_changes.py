@@ -160,7 +160,7 @@ async def test_done_by_day(limited: Limited, stored: Stored) -> None:
         assert await tools.ids(done="2026-10-25") == [4, 5]
         assert await tools.ids(done="..2026-10-24", status="completed") == [1, 2, 3]
         assert await done("days=2&time_zone=UTC") == [("2026-10-24", 2), ("2026-10-25", 2)]
-        assert [day for day, _ in await done("days=1")] == ["2026-10-25"], "the zone that was named is kept"
+        assert [day for day, _ in await done("days=1")] == ["2026-10-26"], "the zone that was named is stored nowhere"
 
 
 async def test_tasks_by_their_ids(tools: Tools) -> None:
