@@ -142,7 +142,7 @@ ID_TOKENS: dict[str, dict[str, Any]] = {
     "no issuer": {"iss": None},
     "expired": {"exp": int(time.time()) - 60},
     "no expiry": {"exp": None},
-    "of the future": {"iat": int(time.time()) + 600},
+    "of the future": {"iat": int(time.time()) + 86_400},
     "another access token's hash": {"at_hash": "x" * 22},
     "no subject": {"sub": None},
     "a long subject": {"sub": "x" * 256},

@@ -77,6 +77,7 @@ class ScaledSystem:
             LISTEN_DATABASE_URL=self.cluster.url,
             DATABASE_PREPARED="off",
             DRAIN_SECONDS=str(self._drain_seconds),
+            AUTH_NONE_BEYOND_LOOPBACK="true",  # HAProxy names itself, as proxies do
         )
 
     def _ports_by_address(self) -> dict[str, int]:
