@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from backend.accounts.accounts import LOCAL_USER, find_account, fold_name
+from backend.accounts.accounts import LOCAL_USER, find_account_by_name
 from backend.accounts.adoption import Adoption, AdoptionRejected, StillRunning, adopt
 from backend.commands.forget import stop_runs
 from common import data_commands
@@ -52,11 +52,9 @@ async def _stop_and_adopt(database: Database, old: str, new: str, *, has_account
 
 
 async def _find_id(database: Database, name: str) -> str:
-    """Returns the user id of a password account whose name is written in another way; else what is given."""
-    folded = fold_name(name)
-    if folded is None or await find_account(database, name):
-        return name
-    return folded if await find_account(database, folded) else name
+    """Returns the user id of the account of this name; else what is given, which is an id without an account."""
+    account = await find_account_by_name(database, name)
+    return account.user_id if account else name
 
 
 def _find_problem(old: str, new: str) -> str | None:
