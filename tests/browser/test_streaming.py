@@ -133,6 +133,36 @@ async def test_stop_keeps_the_text_and_continue_goes_on(open_page: OpenPage, mod
     await expect(screen.history(page)).to_have_count(0)
 
 
+async def test_answer_that_ends_while_its_conversation_is_loaded(open_page: OpenPage, model: ScriptedModel) -> None:
+    page = await open_page()
+    await model.script(endless_answer("one two three"))
+    await screen.send(page, "count")
+    await expect(screen.answers(page)).to_contain_text("three")
+    read, ended = asyncio.Event(), asyncio.Event()
+
+    async def answer_late(route: Route) -> None:
+        response = await route.fetch()  # the items while the answer is written
+        read.set()
+        await ended.wait()
+        await route.fulfill(response=response)
+
+    async def find_late(route: Route) -> None:
+        await ended.wait()
+        await route.continue_()
+
+    await screen.on(page, "items.list", answer_late)
+    await page.route("**/chats/*?limit=0", find_late)
+    other = await open_page(f"/c/{(await page.evaluate('location.pathname')).rpartition('/')[2]}")  # of another browser
+    await expect(screen.button(other, "Stop")).to_be_visible()
+    await page.reload()
+    await asyncio.wait_for(read.wait(), 10)
+    await page.unroute("**/chatkit")
+    await screen.button(other, "Stop").click()
+    await expect(screen.log(other).get_by_text("You stopped this answer.")).to_be_visible()
+    ended.set()
+    await expect(screen.log(page).get_by_text("You stopped this answer.")).to_be_visible()
+
+
 async def test_failed_answer_can_be_tried_again(open_page: OpenPage, model: ScriptedModel) -> None:
     page = await open_page()
     await model.script({"status": 401})

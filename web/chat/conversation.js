@@ -136,7 +136,7 @@ export class Conversation {
       this.#update(chat);
       if (this.error?.retry === "load") this.error = null;
       if (version !== this.#version) return;
-      this.running = Boolean(chat.answering);
+      this.running = page.answering !== undefined;
       if (!this.running) this.#stopPending = false;
       this.items = this.pages.join(this.items, page);
       this.queue.load(chat.unread);

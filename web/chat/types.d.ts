@@ -64,7 +64,13 @@ export type Thread = {
   /** The interaction that answers in it now, of the run API. */
   answering?: string | null | undefined;
 };
-export type Page<T> = { data: T[]; has_more: boolean; after?: string | null };
+export type Page<T> = {
+  data: T[];
+  has_more: boolean;
+  after?: string | null;
+  /** Of a conversation's items: the run that was running when they were read. */
+  answering?: string;
+};
 
 export type Update =
   | { type: "assistant_message.content_part.added"; content_index: number; content: Content }

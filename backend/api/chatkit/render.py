@@ -154,8 +154,13 @@ def _choose_actions(code: str) -> list[Action]:
 
 
 class ItemPage(ck.Page[ck.ThreadItem]):
-    """Its items are also serialized, each on its own: all of them at once would take long."""
+    """Its items are also serialized, each on its own: all of them at once would take long.
 
+    `answering` is the run that was running when the items were read: whoever asks for it apart from them can miss the
+    end of an answer.
+    """
+
+    answering: str | None = None
     serialized: list[bytes] = Field(default=[], exclude=True)
 
 

@@ -100,6 +100,7 @@ class TimelineStore(Store[RequestContext]):
             loaded.data.append(item)
             loaded.serialized.append(render.serialize(item))
             size += len(loaded.serialized[-1])
+        loaded.answering = next((run.id for run in page.runs if run.status == "running"), None)
         loaded.has_more = bool(loaded.data) and (is_full or page.is_cut)
         loaded.after = loaded.data[-1].id if loaded.has_more else None
         return loaded
