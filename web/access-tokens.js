@@ -89,7 +89,7 @@ export async function showAccessTokens(unauthorized) {
     const response = await fetchFromHere(path, { method, ...init }).catch(() => null);
     const isGone = method === "DELETE" && response?.status === 404; // it was ended elsewhere
     if (response?.ok || isGone) return response;
-    if (response?.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
+    if (response?.status === 401) return unauthorized();
     draw({ problem: response ? await sentence(response) : TEXTS.unreachable });
   };
   draw({});

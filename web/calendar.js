@@ -43,7 +43,7 @@ export async function showCalendar(unauthorized) {
   const ask = async (method, change) => {
     const response = await fetchFromHere("calendar", { method }).catch(() => null);
     if (!response) return draw({ problem: TEXTS.unreachable });
-    if (response.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
+    if (response.status === 401) return unauthorized();
     draw(response.ok ? await change(response) : { problem: await sentence(response) });
     if (method !== "GET") dialog.querySelector("h2")?.focus(); // the clicked button may be gone
   };

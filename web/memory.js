@@ -121,7 +121,7 @@ class MemoryDialog {
   async #request(change) {
     const response = await fetchFromHere("memory", change).catch(() => null);
     if (response?.ok) return response;
-    if (response?.status === 401) return void (this.#dialog.isConnected && this.#page.unauthorized()); // else it is of a session before
+    if (response?.status === 401) return this.#page.unauthorized();
     this.#showStatus({ problem: response ? await sentence(response) : TEXTS.unreachable });
     if (response?.status === 412) await this.#compare();
   }

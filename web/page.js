@@ -57,17 +57,14 @@ const foot = new Foot(config, theme, {
     if (!(await reminders.want(wanted))) say(reminders.possible ? TEXTS.remindDenied : TEXTS.remindImpossible);
     foot.remind(reminders.possible ? reminders.wanted : undefined);
   },
-  calendar: async () => (await loadCalendar())?.showCalendar(() => void askToSignIn()),
-  memory: async () => {
-    const module = await loadMemory();
-    if (unsaved) module?.showMemory({ say, unauthorized: () => void askToSignIn(), unsaved });
-  },
-  accessTokens: async () => (await loadAccessTokens())?.showAccessTokens(() => void askToSignIn()),
-  profile: async () => (await loadProfile())?.showProfile(ofProfile),
-  phone: async () => (await loadPhone())?.showPhone(() => void askToSignIn()),
-  clients: async () => (await loadClients())?.showClients(() => void askToSignIn()),
-  devices: async () => (await loadDevices())?.showDevices(() => void askToSignIn()),
-  password: async () => (await loadPassword())?.showPassword({ say, unauthorized: () => void askToSignIn() }),
+  calendar: () => showDialog(loadCalendar, (module, { unauthorized }) => module.showCalendar(unauthorized)),
+  memory: () => showDialog(loadMemory, (module, session) => module.showMemory({ say, ...session })),
+  accessTokens: () => showDialog(loadAccessTokens, (module, { unauthorized }) => module.showAccessTokens(unauthorized)),
+  profile: () => showDialog(loadProfile, (module, session) => module.showProfile(profileOf(session))),
+  phone: () => showDialog(loadPhone, (module, { unauthorized }) => module.showPhone(unauthorized)),
+  clients: () => showDialog(loadClients, (module, { unauthorized }) => module.showClients(unauthorized)),
+  devices: () => showDialog(loadDevices, (module, { unauthorized }) => module.showDevices(unauthorized)),
+  password: () => showDialog(loadPassword, (module, { unauthorized }) => module.showPassword({ say, unauthorized })),
   keys: () => void showKeys(),
   keysChanged: () => keysChanged(),
   signOut: () => void leave(),
@@ -76,12 +73,13 @@ const foot = new Foot(config, theme, {
     return response?.ok ? response.json() : undefined;
   },
 });
-const ofProfile = {
+/** @param {SignedIn} session */
+const profileOf = ({ unauthorized }) => ({
   say,
-  unauthorized: () => void askToSignIn(),
+  unauthorized,
   changed: (/** @type {{name: string}} */ { name }) => foot.call(name),
   saved: () => endQuestion(), // they have seen the zone
-};
+});
 const assistant = new Assistant(config, { theme, foot, list, follow });
 /** What the user has not saved, while one is signed in. @type {Unsaved | null} */
 let unsaved = null;
@@ -194,9 +192,10 @@ async function beginBackgroundWork() {
 
 /** Shows the name of the profile, and asks for the time zone if this device is in another one. @param {typeof import("./profile.js").followProfile} followProfile */
 async function askForZone(followProfile) {
-  const of = panes.list;
-  endQuestion = await followProfile(ofProfile);
-  if (panes.list !== of) endQuestion(); // they have signed out meanwhile
+  const of = unsaved;
+  if (!of) return;
+  endQuestion = await followProfile(profileOf(sessionOf(of)));
+  if (unsaved !== of) endQuestion(); // they have signed out meanwhile
 }
 
 /** Shows the place of the router. @param {Place} was the place before */
@@ -292,6 +291,18 @@ async function offerLink(code) {
   offerTasks(byId("tasks"), code, begin);
 }
 
+/** What is done in one session. @typedef {{unsaved: Unsaved, unauthorized: () => void}} SignedIn */
+
+/** Returns a session; a request of it that is rejected after its end does not end the next one. @param {Unsaved} of the user @returns {SignedIn} */
+const sessionOf = (of) => ({ unsaved: of, unauthorized: () => void (unsaved === of && askToSignIn()) });
+
+/** Shows a dialog of the user, unless they have signed out while its module was loaded. @template T @param {() => Promise<T | null>} load @param {(module: T, session: SignedIn) => unknown} show */
+async function showDialog(load, show) {
+  const of = unsaved;
+  const module = await load();
+  if (module && of && unsaved === of) show(module, sessionOf(of));
+}
+
 async function askToSignIn() {
   await clear();
   if (config.auth === "none") {
@@ -316,8 +327,9 @@ async function clear() {
   endQuestion();
   assistant.remove();
   for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // all are of the user
-  await unsaved?.close(); // after the list and the chat, which have stored what was typed
+  const closing = unsaved;
   unsaved = null;
+  await closing?.close(); // after the list and the chat, which have stored what was typed
 }
 
 async function leave() {

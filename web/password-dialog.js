@@ -26,7 +26,7 @@ export function showPassword({ say, unauthorized }) {
     const body = JSON.stringify({ old: values.get("old"), new: values.get("new") });
     const response = await fetchFromHere("session/password", { method: "PUT", headers: { "Content-Type": "application/json" }, body }).catch(() => null);
     isSending = false;
-    if (response?.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
+    if (response?.status === 401) return unauthorized();
     if (response?.ok) {
       const { user_id: id, session_id: session, name } = await response.json();
       user.set(id, session, name);

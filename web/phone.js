@@ -32,7 +32,7 @@ export async function showPhone(unauthorized) {
     draw({ link: null, status: MESSAGES.making });
     const response = await fetchFromHere("links", { method: "POST" }).catch(() => null);
     if (!response) return draw({ link: null, problem: TEXTS.unreachable });
-    if (response.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
+    if (response.status === 401) return unauthorized();
     if (!response.ok) return draw({ link: null, problem: await sentence(response) });
     const link = await response.json();
     draw({ link, status: MESSAGES.until(timeWords(new Date(link.expires))) });

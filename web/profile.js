@@ -96,7 +96,7 @@ export async function showProfile({ unauthorized, changed, saved }) {
   /** @param {RequestInit} [change] */
   const ask = async (change) => {
     const response = await request(change);
-    if (response?.status === 401) return void (dialog.isConnected && unauthorized()); // else it is of a session before
+    if (response?.status === 401) return unauthorized();
     if (!response?.ok) return draw({ problem: response ? await sentence(response) : TEXTS.unreachable });
     const profile = await response.json();
     changed(profile);

@@ -183,3 +183,26 @@ async def test_message_on_its_way_is_forgotten_after_sign_out(open_page: OpenPag
     await expect(page.get_by_label("Token")).to_be_visible()
     await page.clock.run_for(2_000)  # longer than a stopped message is looked for
     assert "secret" not in await page.evaluate("JSON.stringify(localStorage)")
+
+
+async def test_dialog_that_opens_after_its_session_is_not_shown(open_page: OpenPage, user: User) -> None:
+    """Its module is loaded while the session ends; it ends no later session."""
+    page = await open_page(signed_in=False)
+    await sign_in(page, user.token)
+    await screen.open_menu(page)
+    may_load = asyncio.Event()
+
+    async def load_late(route: Route) -> None:
+        await may_load.wait()
+        await route.continue_()
+
+    await page.context.route("**/calendar.js", load_late)
+    await screen.button(page, "Calendar").click()
+    await page.context.clear_cookies()
+    await expect(page.get_by_label("Token")).to_be_focused()
+    may_load.set()
+    await sign_in(page, user.token)
+    await screen.say(page, "add milk")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await screen.from_menu(page, "Memory")
+    await expect(page.get_by_role("textbox", name="Memory")).to_be_focused()
