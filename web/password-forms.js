@@ -14,12 +14,12 @@ const post = (path, body) => fetch(path, { method: "POST", headers: { "Content-T
 export function passwordForm() {
   const shown = { now: false };
   return {
-    render: (submit, problem, draw) => html`
-      <form @submit=${submit}>
+    render: (submit, problem, draw, isSending) => html`
+      <form @submit=${submit} aria-busy=${isSending}>
         <h2>${TEXTS.signIn.title}</h2>
         ${nameField()} ${passwordField(shown, "current-password", draw)}
         ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
-        <button type="submit" class="button primary">${TEXTS.signIn.enter}</button>
+        <button type="submit" class="button primary">${isSending ? TEXTS.signIn.checking : TEXTS.signIn.enter}</button>
         <p class="quiet">${MESSAGES.ask}</p>
       </form>
     `,
@@ -36,13 +36,13 @@ export function passwordForm() {
 export function firstAccountForm(code, signIn) {
   const shown = { now: false };
   return {
-    render: (submit, problem, draw) => html`
-      <form @submit=${submit}>
+    render: (submit, problem, draw, isSending) => html`
+      <form @submit=${submit} aria-busy=${isSending}>
         <h2>${MESSAGES.first}</h2>
         <p class="quiet">${MESSAGES.firstAbout}</p>
         ${nameField()} ${passwordField(shown, "new-password", draw)}
         ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
-        <button type="submit" class="button primary">${MESSAGES.make}</button>
+        <button type="submit" class="button primary">${isSending ? TEXTS.signIn.checking : MESSAGES.make}</button>
         <button type="button" class="button" @click=${signIn}>${MESSAGES.haveAccount}</button>
       </form>
     `,

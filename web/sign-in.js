@@ -16,7 +16,7 @@ const ADDRESS = /^\/([\w.~%!$&'()*+,;=:@?-][\w.~%!$&'()*+,;=:@/?-]{0,1900})?$/;
 /**
  * A form, with what it sends for its values; the first response that sets a cookie signs in.
  * @typedef {object} Form
- * @property {(submit: (event: SubmitEvent) => void, problem: string | undefined, draw: () => void) => unknown} render
+ * @property {(submit: (event: SubmitEvent) => void, problem: string | undefined, draw: () => void, isSending: boolean) => unknown} render
  * @property {(values: FormData) => Promise<Response>} send
  * @property {string} [rejected] what a response 401 means; else the server's sentence says it
  */
@@ -38,7 +38,7 @@ export function showSignIn(place, done, { auth, provider }) {
   if (code !== null) form = firstAccountForm(code, () => show(passwordForm()));
   let isSending = false;
   /** @param {string} [problem] */
-  const draw = (problem) => render(form.render(submit, problem, () => draw(problem)), panel);
+  const draw = (problem) => render(form.render(submit, problem, () => draw(problem), isSending), panel);
   /** @param {SubmitEvent} event */
   const submit = async (event) => {
     event.preventDefault();
@@ -135,14 +135,14 @@ async function signIn({ send, rejected }, values) {
 
 /** @type {Form} */
 const tokenForm = {
-  render: (submit, problem) => html`
-    <form @submit=${submit}>
+  render: (submit, problem, _, isSending) => html`
+    <form @submit=${submit} aria-busy=${isSending}>
       <h2>${TEXTS.signIn.title}</h2>
       <p class="quiet">${TEXTS.signIn.how}</p>
       <label for="token">${TEXTS.signIn.token}</label>
       <input id="token" name="token" type="password" autocomplete="off" required data-secret />
       ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
-      <button type="submit" class="button primary">${TEXTS.signIn.enter}</button>
+      <button type="submit" class="button primary">${isSending ? TEXTS.signIn.checking : TEXTS.signIn.enter}</button>
     </form>
   `,
   send: (values) => fetch("session", { method: "POST", headers: { Authorization: `Bearer ${String(values.get("token")).trim()}` } }),

@@ -385,6 +385,7 @@ export const TEXTS = {
     back: "Go back to the program",
     cannot: "This program cannot be connected.",
     again: "Try again",
+    tasks: "Go to your tasks",
     done: "Done. Go back to the program; you can close this page.",
   },
   memory: {
@@ -405,6 +406,7 @@ export const TEXTS = {
     token: "Access token",
     rejected: "This token is not valid, or it has expired. Get a new one and try again.",
     enter: "Sign in",
+    checking: "Signing in…",
     /** @param {string} provider */
     at: (provider) => `Sign in with ${provider}`,
     leads: "You sign in there and come back here.",

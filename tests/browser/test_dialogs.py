@@ -50,6 +50,9 @@ async def test_memory_is_edited_and_no_change_is_lost(open_page: OpenPage, viola
     assert await stored(user) == "theirs"
     assert await violations(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("button", name="Views and conversations")).to_be_focused()
+    await screen.from_menu(page, "Memory")
     await screen.button(dialog, "Save").click()
     await expect(dialog.get_by_role("alert")).to_have_count(0)
     assert await stored(user) == "mine"

@@ -54,6 +54,8 @@ export class SideBar {
     this.#element.addEventListener("toggle", (event) => this.#toggled(/** @type {ToggleEvent} */ (event).newState === "open"));
     this.#element.addEventListener("click", ({ target }) => /** @type {Element} */ (target).closest("a") && this.close());
     DRAWER.addEventListener("change", () => this.close());
+    // A dialog that was opened from the drawer closes it, so the focus has no element to go back to.
+    document.addEventListener("close", () => setTimeout(() => this.#focusOpener()), true); // after it is removed
   }
 
   /** Follows the list of the signed-in user; without one, forgets what is shown. @param {TodoTasks | null} list @param {string | null} user */
@@ -108,7 +110,12 @@ export class SideBar {
   #toggled(open) {
     if (open) void this.#load();
     if (open) /** @type {HTMLElement | null} */ (this.#element.querySelector("[aria-current], a"))?.focus();
-    else if (document.activeElement?.matches("body, #side *")) this.#opener.focus();
+    else this.#focusOpener();
+  }
+
+  /** Focuses what opens the drawer if nothing that can be seen has the focus. */
+  #focusOpener() {
+    if (document.activeElement?.matches("body, #side:not(:popover-open) *") && DRAWER.matches) this.#opener.focus();
   }
 
   #changed() {
