@@ -64,7 +64,7 @@ const foot = new Foot(config, theme, {
   phone: () => showDialog(loadPhone, (module, { unauthorized }) => module.showPhone(unauthorized)),
   clients: () => showDialog(loadClients, (module, { unauthorized }) => module.showClients(unauthorized)),
   devices: () => showDialog(loadDevices, (module, { unauthorized }) => module.showDevices(unauthorized)),
-  password: () => showDialog(loadPassword, (module, { unauthorized }) => module.showPassword({ say, unauthorized })),
+  password: () => showDialog(loadPassword, (module, session) => module.showPassword({ say, ...session })),
   keys: () => void showKeys(),
   keysChanged: () => keysChanged(),
   signOut: () => void leave(),

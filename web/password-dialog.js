@@ -4,11 +4,12 @@ import { fetchFromHere, user } from "./http.js";
 import { MAX_LENGTH, MIN_LENGTH } from "./password-forms.js";
 import { TEXTS } from "./texts.js";
 import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+/** @import {Unsaved} from "./unsaved.js" */
 
 const MESSAGES = TEXTS.passwords;
 
-/** Shows the dialog in which a user changes the password. @param {{say: (text: string) => void, unauthorized: () => void}} page */
-export function showPassword({ say, unauthorized }) {
+/** Shows the dialog in which a user changes the password, which begins another session. @param {{say: (text: string) => void, unauthorized: () => void, unsaved: Unsaved}} page */
+export function showPassword({ say, unauthorized, unsaved }) {
   const dialog = document.createElement("dialog");
   dialog.className = "sheet password";
   dialog.setAttribute("aria-labelledby", "password-title");
@@ -30,6 +31,7 @@ export function showPassword({ say, unauthorized }) {
     if (response?.ok) {
       const { user_id: id, session_id: session, name } = await response.json();
       user.set(id, session, name);
+      unsaved.confirm(session);
       dialog.close();
       return say(MESSAGES.changed);
     }

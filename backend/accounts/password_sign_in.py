@@ -10,7 +10,7 @@ import psycopg
 from backend.accounts.accounts import Account, add_first_account, find_account, fold_name, replace_hash, set_password
 from backend.accounts.events import add_event
 from backend.accounts.failures import LONG_SECONDS, NAME_SECONDS, Counter, FailedSignIns
-from backend.accounts.passwords import PasswordHashes, check_password, needs_rehash
+from backend.accounts.passwords import PasswordHashes, PasswordRejected, check_password, needs_rehash, normalise
 from backend.accounts.sessions import AccountDisabled
 from backend.errors import BackendError, InvalidRequest
 from common.database import NO_USER, Database, DatabaseUnavailable
@@ -97,6 +97,8 @@ class PasswordSignIn:
             if not await worker.verify(stored, old):
                 raise WrongOldPassword
             await self._failures.reset(counter)
+            if normalise(new) == normalise(old):
+                raise PasswordRejected("The new password is the old one. Choose another.")
             new_hash = await worker.hash(new)
         if not await set_password(self._database, user_id, new_hash, old_hash=stored):
             raise WrongOldPassword  # it was changed meanwhile

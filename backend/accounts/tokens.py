@@ -12,7 +12,7 @@ from common.database import Database, advisory_locks
 from common.text import is_single_line_text
 from common.tokens import API, MODE, make_token
 
-DEFAULT_DAYS, MAX_DAYS = 90, 3_650
+DEFAULT_DAYS = 90
 MAX_NAME_LENGTH = 100
 _MAX_TOKENS, _MAX_A_DAY = 50, 200
 _DAY_SECONDS = 86_400

@@ -246,6 +246,7 @@ async def test_change_of_the_password(open_browser: Any, name: str, stored: Stor
     ):
         assert why in sentence(await browser.change(PASSWORD, weak), 400)
     assert sentence(await browser.change("wrong password", new), 403) == "The old password is wrong."
+    assert "is the old one" in sentence(await browser.change(PASSWORD, PASSWORD), 400)
     assert await other.status() == 200, "nothing has changed"
     assert (await browser.change(PASSWORD, new)).status_code == 200
     assert await browser.status() == 200
