@@ -20,6 +20,8 @@ EXIT_INCOMPLETE = 4
 EXIT_READER_GONE = 141
 """The exit status of a command whose output nobody reads to its end, as shells report the end by SIGPIPE."""
 MAX_DAYS = 36_500
+MAX_TOKEN_DAYS = 3_650
+"""How long a personal access token may be valid."""
 _GAP = "  "
 _MIN_WIDTH = 8  # characters of a text in a table
 
@@ -78,10 +80,14 @@ def exit_nothing_stored(user: object) -> NoReturn:
     sys.exit(EXIT_NOTHING_STORED)
 
 
-def parse_days(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MAX_DAYS):
-        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {MAX_DAYS}")
+def parse_days(text: str, most: int = MAX_DAYS) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {most}")
     return int(text)
+
+
+def parse_token_days(text: str) -> int:
+    return parse_days(text, MAX_TOKEN_DAYS)
 
 
 def escape_unprintable(text: str) -> str:

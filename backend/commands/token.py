@@ -8,14 +8,13 @@ from backend.accounts.accounts import find_account_by_name
 from backend.accounts.sessions import AccountDisabled
 from backend.accounts.tokens import (
     DEFAULT_DAYS,
-    MAX_DAYS,
     MAX_NAME_LENGTH,
     PersonalTokens,
     TooManyTokens,
     is_token_name,
 )
 from common import data_commands
-from common.commands import parse_days
+from common.commands import parse_token_days
 from common.database import Database
 from common.environment import read_or_stop, read_settings
 from common.scopes import TASKS, TOKEN_SCOPES
@@ -34,7 +33,7 @@ def run(arguments: Sequence[str]) -> None:
     parser.add_argument("--user", type=_parse_user, required=True, help="whose: the user's name, or `sub` with jwt")
     parser.add_argument("--name", type=_parse_name, default="./todo token", help="what it is for (%(default)s)")
     parser.add_argument("--scope", action="append", choices=TOKEN_SCOPES, help=f"what it allows ({TASKS})")
-    parser.add_argument("--days", type=_parse_days, default=DEFAULT_DAYS, help="how long it is valid (%(default)s)")
+    parser.add_argument("--days", type=parse_token_days, default=DEFAULT_DAYS, help="how long (%(default)s)")
     given = parser.parse_args(arguments)
     settings: _Settings = read_or_stop(read_settings, _Settings)
     if settings.mcp_token_secret is None:
@@ -93,9 +92,3 @@ def _parse_name(text: str) -> str:
     if not is_token_name(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a visible text of 1 to {MAX_NAME_LENGTH} characters")
     return text
-
-
-def _parse_days(text: str) -> int:
-    if (days := parse_days(text)) > MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to {MAX_DAYS}")
-    return days

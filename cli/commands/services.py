@@ -5,7 +5,7 @@ import argparse
 from cli import data_dir, terminal
 from cli.arguments import Commands, add_command, add_data_dir, add_user, user
 from cli.services import environment, running_settings, service_command
-from common.commands import parse_days
+from common.commands import parse_days, parse_token_days
 from common.scopes import TOKEN_SCOPES
 
 
@@ -62,7 +62,7 @@ def _add_token(commands: Commands) -> None:
         default=[],
         help="what it allows, once or several times (default: tasks)",
     )
-    parser.add_argument("--days", type=parse_days, default=90, help="how long it is valid (%(default)s)")
+    parser.add_argument("--days", type=parse_token_days, default=90, help="how long it is valid (%(default)s)")
 
 
 def _add_mcp(commands: Commands) -> None:

@@ -26,6 +26,7 @@ WRONG: list[tuple[tuple[str, ...], str]] = [
     *((("up", f"--port={port}"), f"{port} is not a port from 1 to 65535") for port in ("+80", "8_000", "65536")),
     *(((command, *USER, f"--days={days}"), "--days") for command in ("usage", "token") for days in ("0", "1.5")),
     (("token", *USER, "--days=99999999999"), "--days"),
+    (("token", *USER, "--days=3651"), "--days"),
     (("token", *USER, "--scope=all"), "--scope"),
     (("token", "--user", "a\nb"), "--user"),
     (("logs", "frontend"), "frontend"),

@@ -9,12 +9,13 @@ from pydantic_core import PydanticCustomError
 
 from backend.accounts.events import add_event
 from backend.accounts.sessions import Session
-from backend.accounts.tokens import DEFAULT_DAYS, MAX_DAYS, MAX_NAME_LENGTH, is_token_name
+from backend.accounts.tokens import DEFAULT_DAYS, MAX_NAME_LENGTH, is_token_name
 from backend.api.dependencies import AppServices, LimitedUser, PageUser, UserRoute, forbid_caching
 from backend.api.openapi import errors
 from backend.api.request_body import RequestBody
 from backend.errors import InvalidRequest, NotFound
 from backend.users.limits import check_rate
+from common.commands import MAX_TOKEN_DAYS
 from common.scopes import TokenScope
 
 router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])
@@ -36,7 +37,7 @@ class TokenRequest(RequestBody):
     name: Annotated[str, AfterValidator(_check_name)]
     """What it is for, such as the program that uses it."""
     scopes: list[TokenScope] = Field(min_length=1, max_length=3, fail_fast=True)
-    days: int = Field(default=DEFAULT_DAYS, ge=1, le=MAX_DAYS, strict=True)
+    days: int = Field(default=DEFAULT_DAYS, ge=1, le=MAX_TOKEN_DAYS, strict=True)
 
 
 class TokenShown(BaseModel):
