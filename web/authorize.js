@@ -28,7 +28,7 @@ async function begin() {
   const response = await send(session);
   if (response === null) return showProblem(TEXTS.unreachable, tryAgain);
   if (response.status === 401) return showSignIn(main, begin, config);
-  if (!response.ok) return showProblem(await sentence(response));
+  if (!response.ok) return showProblem(await sentence(response), toTasks);
   ask(session, await response.json());
 }
 
@@ -80,6 +80,8 @@ function show(content) {
 const showProblem = (problem, more = nothing) => show(html`<h2 tabindex="-1">${MESSAGES.cannot}</h2><p class="problem" role="alert">${problem}</p>${more}`);
 
 const tryAgain = html`<div class="buttons"><button type="button" class="button primary" @click=${() => location.reload()}>${MESSAGES.again}</button></div>`;
+
+const toTasks = html`<div class="buttons"><a class="button" href=${document.baseURI}>${MESSAGES.tasks}</a></div>`;
 
 /** @param {string | undefined} problem */
 const alert = (problem) => (problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing);

@@ -51,7 +51,7 @@ const content = ({ link, status, problem }, { make, copy }) => html`
   <p class="quiet" role="status" translate="no">${status ?? ""}</p>
   ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing} ${link ? way(link) : nothing}
   <form method="dialog">
-    ${link || problem ? html`<button type="button" class="button" @click=${make}>${MESSAGES.another}</button>` : nothing}
+    ${link || problem ? html`<button type="button" class="button" @click=${make}>${link ? MESSAGES.another : TEXTS.tryAgain}</button>` : nothing}
     <button type="submit" class="button">${TEXTS.close}</button>
   </form>
 `;
