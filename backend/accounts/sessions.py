@@ -33,6 +33,7 @@ NOT EXISTS (
 ) AND (NOT %(needs_account)s OR EXISTS (SELECT FROM accounts WHERE user_id = %(user)s)) AND (
     %(by)s::text IS NULL OR EXISTS (
         SELECT FROM sessions WHERE user_id = %(user)s AND id = %(by)s AND ended_at IS NULL AND expires_at > now()
+        FOR SHARE
     )
 )"""
 _ADD = f"""
@@ -53,6 +54,8 @@ _END = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
 WHERE user_id = %(user)s AND id = %(id)s AND ended_at IS NULL
     AND (%(kinds)s::text[] IS NULL OR kind = ANY (%(kinds)s)) RETURNING id, name, {_EXPIRES}"""
+# Waits for sessions that are begun by one of these, so that the next statement ends them as well.
+_LOCK_OPEN = "SELECT FROM sessions WHERE user_id = %(user)s AND ended_at IS NULL FOR UPDATE"
 _END_OTHERS = f"""
 UPDATE sessions SET ended_at = clock_timestamp()
 WHERE user_id = %(user)s AND id IS DISTINCT FROM %(but)s AND ended_at IS NULL
@@ -153,7 +156,10 @@ class Sessions:
     async def end_others(self, user_id: str, *, but: str | None, kinds: Sequence[Kind] | None = None) -> None:
         """Ends all sessions of a user but one, or all of these kinds."""
         values = {"but": but, "kinds": kinds and list(kinds)}
-        self._note(await self._database.fetch_all(user_id, _END_OTHERS, EndedSession, **values))
+        async with self._database.transaction(user_id) as tx:
+            await tx.execute(_LOCK_OPEN)
+            ended = await tx.execute(_END_OTHERS, EndedSession, **values)
+        self._note(await ended.fetchall())
 
     async def end_of_cookie(self, user_id: str, session_id: str, *, expires: float) -> None:
         """Ends the session of a valid cookie, which may be stored no longer; `expires` is Unix time."""

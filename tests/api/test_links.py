@@ -1,5 +1,6 @@
 """Links for a phone: who makes one, what it opens, and what a request of another machine may do without sign-in."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from tests.support.stack import Stack
 from tests.support.stored import Stored
 from tests.support.users import User
 from tests.tokens import MCP_TOKEN_SECRET
+from tests.waiting import until
 from todo_client.chatkit import request
 
 PAGE = "https://todo.example"
@@ -201,3 +203,21 @@ async def test_proxy_that_only_this_machine_reaches(stack: Stack) -> None:
             assert (await browser.send("GET", "/tasks?view=all")).status_code == 200
             link = await browser.send("POST", "/links")
             assert (link.status_code, link.json()["error"][:42]) == (409, "Without sign-in, phones can be linked only")
+
+
+async def test_device_that_is_linked_while_all_others_are_ended(
+    stack: Stack, browser: Browser, user: User, stored: Stored
+) -> None:
+    first, second = await browser.sign_in(user), await browser.sign_in(user)
+    code = await browser.make(first)
+    with psycopg.connect(as_admin(stack.database_url)) as held:
+        held.execute("LOCK TABLE account_events IN ACCESS EXCLUSIVE MODE")  # the device's session is not committed yet
+        taking = asyncio.create_task(browser.take(code))
+        await until(lambda: stored.count_lock_waits() == 1)
+        ending = asyncio.create_task(browser.send("DELETE", "/sessions", cookie=second))
+        await until(lambda: stored.count_lock_waits() == 2)
+        held.rollback()
+    taken, ended = await asyncio.gather(taking, ending)
+    assert (taken.status_code, ended.status_code) == (200, 204)
+    assert (await browser.send("GET", "/session", cookie=cookie_of(taken))).status_code == 401
+    assert (await browser.send("GET", "/session", cookie=second)).status_code == 200

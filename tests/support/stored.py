@@ -54,6 +54,14 @@ class Stored:
     def run_statuses(self, user: str) -> list[str]:
         return [run.status for run in self.runs(user)]
 
+    def count_lock_waits(self) -> int:
+        """Returns how many statements wait for a lock."""
+        [row] = self._rows(
+            "SELECT count(*) AS waiting FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            " AND datname = current_database()"
+        )
+        return row["waiting"]
+
     def is_run_running(self) -> bool:
         """Returns whether a run of any user is executed."""
         return bool(self._rows("SELECT 1 FROM runs WHERE status = 'running' AND parent_call_id IS NULL LIMIT 1"))
