@@ -60,7 +60,7 @@ def test_one_version() -> None:
 
 
 def test_command_line_names_the_import_formats() -> None:
-    assert user_data.IMPORT_FORMATS == FORMATS
+    assert (*FORMATS,) == user_data.IMPORT_FORMATS
 
 
 def test_document_names_the_import_formats() -> None:

@@ -20,7 +20,7 @@ from common.commands import EXIT_INCOMPLETE
 
 EXPORT_VERSION = 2  # of the shape that docs/data.md describes
 PARTS = {"todo": "mcp_server", "chat": "backend"}
-IMPORT_FORMATS = ("todoist", "todo.txt", "export")
+IMPORT_FORMATS = ("export", "todoist", "ticktick", "microsoft-todo", "icalendar", "todo.txt")
 LOCAL = "local"  # the user of AUTH_MODE=none
 
 
@@ -30,13 +30,14 @@ def add(commands: Commands) -> None:
         commands,
         "import",
         run_import,
-        "add the tasks of a file: a Todoist CSV, a todo.txt, or an export",
-        "Adds the tasks of a file to a user's list. Importing the same file again adds nothing twice. Lines that "
-        "cannot be read are listed with the reason, and the exit status is then 1.",
+        "add the tasks of a file of another program, or of an export",
+        "Adds the tasks of a file to a user's list: an export, a CSV of Todoist, TickTick or Outlook (for Microsoft To "
+        "Do), an .ics of to-dos, or a todo.txt. Importing the same file again adds nothing twice. What has no field "
+        "here is counted. Lines that cannot be read are listed with the reason, and the exit status is then 1.",
     )
     add_user(import_)
     import_.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="a Todoist CSV, a todo.txt, or a file from ./todo export"
+        "file", nargs="?", type=Path, metavar="FILE", help="the file of another program, or of ./todo export"
     )
     import_.add_argument("--undo", action="store_true", help="instead, remove the tasks that the last import added")
     import_.add_argument(

@@ -1,6 +1,7 @@
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -11,7 +12,7 @@ from common import data_commands
 from common.commands import EXIT_INCOMPLETE
 from common.environment import read_settings
 from common.tokens import is_user_id
-from common.tool_server.errors import CallError
+from common.tool_server.errors import CallError, to_printable
 from mcp_server.imports import formats, importer
 from mcp_server.imports.file_tasks import FileUnread, UnreadLine
 from mcp_server.imports.importer import Report
@@ -20,12 +21,13 @@ from mcp_server.tasks.changes import Caller
 from mcp_server.tasks.quota import TaskQuota
 
 _PROGRESS_SECONDS = 0.5
+_MAX_COLUMNS = 30  # that are listed as not imported
 
 
 def run(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="import", description="Adds the tasks of a file on standard input.")
     parser.add_argument("--user", required=True, help="the `sub` of the user's tokens; `local` with AUTH_MODE=none")
-    parser.add_argument("--format", choices=formats.FORMATS, help="recognised from the file if left out")
+    parser.add_argument("--format", choices=[*formats.FORMATS], help="recognised from the file if left out")
     parser.add_argument("--name", default="", help="the file's name")
     parser.add_argument("--undo", action="store_true", help="remove what the last import added, and read no file")
     options = parser.parse_args(arguments)
@@ -86,7 +88,7 @@ class _Progress:
 
 def _render_report(report: Report, user: str) -> Iterator[str]:
     unread = len(report.unread) + report.unlisted
-    if report.added + report.existing + report.over_limit + unread == 0:
+    if report.added + report.existing + report.over_limit + unread + report.lost.total() == 0:
         yield "There is nothing to import in this file."
         return
     existing = (
@@ -99,12 +101,25 @@ def _render_report(report: Report, user: str) -> Iterator[str]:
             f"{report.over_limit:,} {tasks} not added, because {user} has as many as LIMIT_TASKS allows. Delete some "
             "tasks or raise the limit, then import the file again."
         )
+    if report.lost:
+        yield f"Not imported, because tasks have no field for it: {_render_lost(report.lost)}."
     if unread:
         kind = report.unread[0].location.split()[0].removesuffix("s")
         yield f"{unread:,} {_pluralize(unread, kind)} could not be read. Correct this, then import the file again:"
         yield from (f"{problem.location}: {problem.why}" for problem in sorted(report.unread, key=_get_line_number))
     if report.unlisted:
         yield f"… and {report.unlisted:,} more"
+
+
+def _render_lost(lost: Counter[str]) -> str:
+    names = sorted(lost)
+    listed = [f"{to_printable(name)} ({_render_times(lost[name])})" for name in names[:_MAX_COLUMNS]]
+    more = len(names) - len(listed)
+    return ", ".join([*listed, f"and {more:,} more columns"] if more else listed)
+
+
+def _render_times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def _get_line_number(unread: UnreadLine) -> int:

@@ -1,8 +1,9 @@
-"""The tasks of a file before they are checked, and the lines that cannot be read."""
+"""The tasks of a file before they are checked, and what of the file is left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -15,12 +16,18 @@ class FileTask:
     """Identifies the task when the file is read again; equal tasks are numbered."""
     arguments: Mapping[str, object]
     """Those of `add_task`, not checked yet."""
+    lost: tuple[str, ...] = ()
+    """The columns of the file with a value that no field of a task can hold."""
     completed: bool = False
     created_at: datetime | None = None
     updated_at: datetime | None = None
     completed_at: datetime | None = None
     original: tuple[int, datetime] | None = None
     """The id and creation time of an exported task."""
+    series: int | None = None
+    """The id, in the file, of the first task of an exported repeat."""
+    stored: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Fields of an exported task that are stored as they are."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,13 @@ class UnreadLine:
     why: str
 
 
+@dataclass(frozen=True)
+class NoTask:
+    """A part of the file that is no task and belongs to none."""
+
+    name: str
+
+
 class FileUnread(Exception):
     """The whole file cannot be read; the text says why."""
 
@@ -39,7 +53,7 @@ class UnreadPart(Exception):
     """A part of a task cannot be read; the text says why."""
 
 
-FileTasks = Iterator[FileTask | UnreadLine]
+FileTasks = Iterator[FileTask | UnreadLine | NoTask]
 
 
 def split_labels(words: Sequence[str], signs: str) -> tuple[str, tuple[str, ...]]:

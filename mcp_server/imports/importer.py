@@ -15,7 +15,7 @@ from common.clock import to_utc
 from common.database import Database, Transaction
 from common.tool_server.errors import ArgumentsInvalid, CallError
 from mcp_server.arguments import list_arguments
-from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine
+from mcp_server.imports.file_tasks import FileTask, FileTasks, NoTask, UnreadLine
 from mcp_server.tasks import changes, undo, zones
 from mcp_server.tasks.changes import LOCK, Caller, LoggedChange
 from mcp_server.tasks.fields import ARGUMENTS, Task, TaskPatch
@@ -27,16 +27,19 @@ _BATCH_SIZE = 500  # tasks of a transaction
 _MAX_LISTED = 1_000  # lines that cannot be read
 
 _KEYS = """
-SELECT idempotency_key FROM task_calls
-WHERE user_id = %(user)s AND idempotency_key IS NOT NULL AND idempotency_key = ANY(%(keys)s::text[])"""
+SELECT k.idempotency_key, t.series
+FROM task_calls k LEFT JOIN tasks t ON t.user_id = %(user)s AND t.id = (k.arguments->>'task_id')::bigint
+WHERE k.user_id = %(user)s AND k.idempotency_key IS NOT NULL AND k.idempotency_key = ANY(%(keys)s::text[])"""
 # The arguments of these calls contain no text, because their rows outlive the log of changes.
 _CLAIM_EACH = """
 INSERT INTO task_calls (user_id, operation, arguments, actor, idempotency_key, batch, created_at)
 SELECT %(user)s, 'add', jsonb_build_object('task_id', id), %(actor)s, key, %(batch)s, %(now)s
 FROM unnest(%(ids)s::bigint[], %(keys)s::text[]) AS task (id, key) ORDER BY id
 RETURNING id, idempotency_key"""
-_ORIGINALS = "SELECT id, created_at, title FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
+_ORIGINALS = "SELECT id, created_at, title, series FROM tasks WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
 
+_OPEN_SERIES = """
+SELECT series FROM tasks WHERE user_id = %(user)s AND status = 'pending' AND series = ANY(%(series)s::bigint[])"""
 _LAST_BATCH = """
 SELECT batch, count(*) AS tasks FROM task_calls
 WHERE user_id = %(user)s AND actor = %(actor)s AND batch IS NOT NULL AND idempotency_key IS NOT NULL
@@ -55,6 +58,8 @@ class Report:
     unread: list[UnreadLine] = field(default_factory=list[UnreadLine])
     unlisted: int = 0
     """Those that could not be read, beyond the listed ones."""
+    lost: Counter[str] = field(default_factory=Counter[str])
+    """How often the file has a value that no field of a task can hold, by its column."""
 
     def add_unread(self, unread: UnreadLine) -> None:
         if len(self.unread) < _MAX_LISTED:
@@ -69,6 +74,8 @@ class _New:
     task: Task
     original: tuple[object, ...] | None
     """Identifies the exported task of which this is a copy."""
+    series: int | None
+    """The number of its series in the file."""
 
 
 async def import_tasks(
@@ -79,9 +86,10 @@ async def import_tasks(
         now = await zones.get_now(tx, caller)
     report = Report()
     tasks = _check_tasks(read_file(now), now, report)
+    series = dict[int, int]()
     while portion := [*islice(tasks, _BATCH_SIZE)]:
         async with database.transaction(caller.user_id) as tx:
-            existing, added = await _add(tx, caller, portion)
+            existing, added = await _add(tx, caller, portion, series)
         report.existing += existing
         report.added += added
         report.over_limit += len(portion) - existing - added
@@ -109,13 +117,17 @@ def _check_tasks(file_tasks: FileTasks, now: Now, report: Report) -> Iterator[_N
         if isinstance(file_task, UnreadLine):
             report.add_unread(file_task)
             continue
+        if isinstance(file_task, NoTask):
+            report.lost[file_task.name] += 1
+            continue
         try:
             task = _create_task(file_task, now)
         except CallError as error:
             report.add_unread(UnreadLine(file_task.location, str(error)))
             continue
         original = _identify(*file_task.original, task.title) if file_task.original else None
-        yield _New(_create_key(file_task, counts), task, original)
+        report.lost.update(file_task.lost)
+        yield _New(_create_key(file_task, counts), task, original, file_task.series)
 
 
 def _create_key(file_task: FileTask, counts: Counter[bytes]) -> str:
@@ -126,16 +138,36 @@ def _create_key(file_task: FileTask, counts: Counter[bytes]) -> str:
     return f"import {sha256(digest + str(number).encode()).hexdigest()}"
 
 
-async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New]) -> tuple[int, int]:
-    """Returns how many tasks existed, and how many were added."""
+async def _add(tx: Transaction, caller: Caller, portion: Sequence[_New], series: dict[int, int]) -> tuple[int, int]:
+    """Returns how many tasks existed, and how many were added; `series` maps the file's numbers to the list's."""
     await tx.execute(LOCK)
-    new = await _list_new(tx, {new.key: new for new in portion})
+    by_key = {new.key: new for new in portion}
+    existing = await _find_existing(tx, by_key)
+    series |= {new.series: number for key, number in existing.items() if number and (new := by_key[key]).series}
+    new = [task for key, task in by_key.items() if key not in existing]
     fitting = new[: await caller.quota.count_free(tx)]
     if fitting:
-        tasks = await changes.number_tasks(tx, [new.task for new in fitting])
+        numbered = await changes.number_tasks(tx, [new.task for new in fitting])
+        tasks = await _join_series(tx, [*zip(numbered, (new.series for new in fitting), strict=True)], series)
         calls = await _claim_calls(tx, caller, [new.key for new in fitting], [task.id for task in tasks])
         await changes.write_changes(tx, caller, calls, [LoggedChange(None, task) for task in tasks])
     return len(portion) - len(new), len(fitting)
+
+
+async def _join_series(tx: Transaction, tasks: Sequence[tuple[Task, int | None]], series: dict[int, int]) -> list[Task]:
+    """Gives tasks the numbers of their series; an open task of one that has an open task begins another."""
+    rows = await tx.execute(_OPEN_SERIES, series=[series[number] for _, number in tasks if number in series])
+    with_open = {row["series"] for row in await rows.fetchall()}
+    joined: list[Task] = []
+    for task, number_in_file in tasks:
+        if number_in_file is not None:
+            number = series.setdefault(number_in_file, task.id)
+            if task.status == "pending":
+                number = task.id if number in with_open else number
+                with_open.add(number)
+            task = task.model_copy(update={"series": number})
+        joined.append(task)
+    return joined
 
 
 async def _claim_calls(tx: Transaction, caller: Caller, keys: Sequence[str], ids: Sequence[int]) -> list[int]:
@@ -146,14 +178,19 @@ async def _claim_calls(tx: Transaction, caller: Caller, keys: Sequence[str], ids
     return [by_key[key] for key in keys]
 
 
-async def _list_new(tx: Transaction, by_key: Mapping[str, _New]) -> list[_New]:
-    """Returns the tasks that no import has added and that are not in the list from which they were exported."""
+async def _find_existing(tx: Transaction, by_key: Mapping[str, _New]) -> dict[str, int | None]:
+    """Returns the keys of tasks that an import has added or that are in the list from which they were exported.
+
+    Their values are the numbers of the tasks' series in the list.
+    """
     ids = [new.original[0] for new in by_key.values() if new.original]
     keys = await tx.execute(_KEYS, keys=[*by_key])
     rows = await tx.execute(_ORIGINALS, ids=ids)
-    existing = {row["idempotency_key"] for row in await keys.fetchall()}
-    originals = {_identify(row["id"], to_utc(row["created_at"]), row["title"]) for row in await rows.fetchall()}
-    return [new for key, new in by_key.items() if key not in existing and new.original not in originals]
+    added = {row["idempotency_key"]: row["series"] for row in await keys.fetchall()}
+    originals = {
+        _identify(row["id"], to_utc(row["created_at"]), row["title"]): row["series"] for row in await rows.fetchall()
+    }
+    return {key: originals[new.original] for key, new in by_key.items() if new.original in originals} | added
 
 
 def _identify(id: int, created_at: datetime, title: str) -> tuple[object, ...]:
@@ -175,7 +212,7 @@ def _create_task(file_task: FileTask, now: Now) -> Task:
     moments["updated_at"] = to_utc(file_task.updated_at or now.instant)
     if file_task.completed:
         moments |= {"status": "completed", "completed_at": to_utc(file_task.completed_at or now.instant)}
-    return task.model_copy(update=moments)
+    return task.model_copy(update={**moments, **file_task.stored})
 
 
 def _check_arguments(arguments: Mapping[str, object]) -> dict[str, Any]:

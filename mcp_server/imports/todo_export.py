@@ -1,23 +1,26 @@
 """Reads an export of `./todo export`, or the part that `python -m mcp_server export` writes."""
 
 import json
-from datetime import date, datetime, time
+import re
+from datetime import datetime
 from io import BytesIO
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO
 
-from pydantic import AfterValidator, AwareDatetime, Field, ValidationError, create_model
+from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from common.clock import to_utc
 from common.tool_server.errors import CallError
 from mcp_server.arguments import MAX_ID
+from mcp_server.errors import RepeatNeedsDue
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart
 from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
-from mcp_server.tasks.fields import ARGUMENTS, Task, render_value
+from mcp_server.tasks.fields import ARGUMENTS, DUE_COLUMNS, Task, render_value
 
 VERSIONS = (1, 2)
 # The beginning of an export, and what completes its JSON after the comma that follows the tasks.
 _ENDS = {b'{"version": ': b'"changes": []}}', b'{"tasks": ': b'"changes": []}'}
+_OBJECT = re.compile(r'\s*\{\s*["}]')
 _NO_EXPORT = "The file is JSON, but not an export. Give a file that ./todo export wrote."
 
 
@@ -30,24 +33,24 @@ def _check_year(moment: datetime) -> datetime:
 _Moment = Annotated[AwareDatetime, AfterValidator(_check_year)]
 
 
-# The stored fields that an argument of `add_task` sets.
-_FIELDS: dict[str, Any] = {
-    name: (field.annotation, field)
-    for name, field in Task.model_fields.items()
-    if name in ARGUMENTS and ARGUMENTS[name].add
-}
+_Id = Annotated[int, Field(ge=1, le=MAX_ID)]
+# Fields that no argument of `add_task` sets are stored as they are, and so is the rule: a completed task may have one
+# that has ended.
+_ARGUMENTS = [name for name in Task.model_fields if name in ARGUMENTS and ARGUMENTS[name].add and name != "repeat"]
+_RENUMBERED = {"id", "series"}
+_OF_FILE_TASK = {"status", "created_at", "updated_at", "completed_at", *DUE_COLUMNS}
+_STORED = Task.model_fields.keys() - _ARGUMENTS - _RENUMBERED - _OF_FILE_TASK
 
 
-class _Task(create_model("_Fields", **_FIELDS)):
-    id: Annotated[int, Field(ge=1, le=MAX_ID)]
+class _Task(Task):
+    """A task of an export, which may be of a version that had fewer fields."""
+
+    id: _Id  # pyright: ignore[reportIncompatibleVariableOverride]
     description: str = ""
-    status: Literal["pending", "completed"]
-    created_at: _Moment
-    updated_at: _Moment | None = None
+    created_at: _Moment  # pyright: ignore[reportIncompatibleVariableOverride]
+    updated_at: _Moment | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     completed_at: _Moment | None = None
-    due_on: date | None = None
-    due_time: time | None = None
-    repeat: str | None = None
+    series: _Id | None = None
 
 
 def parse(text: str) -> FileTasks:
@@ -76,19 +79,15 @@ def read_tasks_part(file: BinaryIO, *, max_bytes: int) -> bytes:
     return content.getvalue()
 
 
-def is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
+def is_json_object(text: str) -> bool:
+    return _OBJECT.match(text) is not None
 
 
 def _parse_document(text: str) -> dict[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise FileUnread("The file starts like JSON, but is not valid JSON. Export it again.") from None
+        raise FileUnread("The file starts like JSON, but is not valid JSON. Export it again, without jsonl.") from None
     if not isinstance(document, dict):
         raise FileUnread(_NO_EXPORT)
     if document.get("version", VERSIONS[-1]) not in VERSIONS:
@@ -113,22 +112,28 @@ def _read_task(location: str, task: _Task, user: str) -> FileTask:
     if task.due_time and not task.due_on:
         raise UnreadPart("due_time needs due_on as well.")
     clock = f" {task.due_time:%H:%M}" if task.due_time else ""
-    fields = {name: render_value(name, getattr(task, name)) for name in _FIELDS}
+    arguments = {name: render_value(name, getattr(task, name)) for name in _ARGUMENTS}
     return FileTask(
         location,
         ("export", user, task.id, task.created_at.isoformat()),
-        fields | {"due": f"{task.due_on}{clock}" if task.due_on else None, "repeat": _get_rule(task)},
+        arguments | {"due": f"{task.due_on}{clock}" if task.due_on else None},
         completed=task.status == "completed",
         created_at=task.created_at,
         updated_at=task.updated_at,
         completed_at=task.completed_at,
         original=(task.id, task.created_at),
+        series=task.series,
+        stored={name: getattr(task, name) for name in _STORED} | {"repeat": _check_rule(task)},
     )
 
 
-def _get_rule(task: _Task) -> str | None:
-    """Returns None for a completed task, and for one that was moved beyond the end of its rule."""
-    if task.repeat is None or task.status == "completed":
+def _check_rule(task: _Task) -> str | None:
+    """Completes a rule as `add_task` does; one that has ended stays as it is."""
+    if task.repeat is None:
         return None
-    last = repeats.parse_rule(task.repeat).until
-    return None if last and task.due_on and last < task.due_on else task.repeat
+    if task.due_on is None:
+        raise RepeatNeedsDue
+    rule = repeats.parse_rule(task.repeat)
+    if rule.until and rule.until < task.due_on:
+        return str(rule)
+    return str(repeats.read_rule(task.repeat, task.due_on, task.due_time))

@@ -20,6 +20,20 @@ _REPEAT = re.compile(r"(?P<strict>\+?)(?P<interval>[1-9]\d{0,2})(?P<unit>[dbwmy]
 _UNITS = {"d": "DAILY", "w": "WEEKLY", "m": "MONTHLY", "y": "YEARLY"}
 _PRIORITIES = {"A": "high", "B": "medium", "C": "low"}
 _KEYS = ("due", "rec", "pri")
+_NAMES = ("todo.txt", "done.txt")
+# A creation date alone is no sign, as the lines of logs and journals begin with one.
+_SIGN = re.compile(
+    rf"(?![-*+#>•]\s)(?:x {_DATE} |\([A-Z]\) "
+    rf"|(?:.*\s)?(?:(?:due|t):{_DATE}|rec:\S|pri:[A-Z]\b|[+@][^\W\d_][\w/.-]*(?:\s|$)))"
+)
+
+
+def is_todo_txt(text: str, name: str) -> bool:
+    """Recognises a todo.txt by its name, or if at least half of its lines have something that only a todo.txt has."""
+    if name.lower().endswith(_NAMES):
+        return True
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and 2 * sum(_SIGN.match(line[:_MAX_LENGTH]) is not None for line in lines) >= len(lines)
 
 
 def parse(text: str, now: Now) -> FileTasks:
@@ -45,6 +59,9 @@ def _parse_task(location: str, line: str, now: Now) -> FileTask:
     rest = [word for word in words if not (word.partition(":")[0] in values and word.partition(":")[2])]
     title, labels = split_labels(rest, "+@")
     done = parts["done"] is not None
+    repeat = values.get("rec")
+    # Completed tasks of some programs have a rule without the date that is needed here.
+    is_lost = done and repeat is not None and ("due" not in values or _REPEAT.fullmatch(repeat) is None)
     created, completed = (parts["second"], parts["first"]) if done else (parts["first"], None)
     return FileTask(
         location,
@@ -54,9 +71,9 @@ def _parse_task(location: str, line: str, now: Now) -> FileTask:
             "due": values.get("due"),
             "priority": _PRIORITIES.get(parts["priority"] or parts["after"] or values.get("pri", "")),
             "labels": labels,
-            # The next task after a completed one has a line of its own.
-            "repeat": _parse_rule(values["rec"]) if "rec" in values and not done else None,
+            "repeat": _parse_rule(repeat) if repeat and not is_lost else None,
         },
+        lost=("rec",) if is_lost else (),
         completed=done,
         created_at=_parse_day(created, now),
         completed_at=_parse_day(completed, now),

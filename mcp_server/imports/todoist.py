@@ -3,8 +3,6 @@
 Notes become the description of the task above them, sections become labels.
 """
 
-import csv
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,11 +11,13 @@ from datetime import datetime
 import english
 from common.tool_server.errors import to_printable
 from mcp_server.errors import LabelInvalid
+from mcp_server.imports.csv_rows import Header, Row, find_header, read_rows
+from mcp_server.imports.field_table import LOST, Field, FieldTable
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart, split_labels
 from mcp_server.tasks.patches import normalize_label
 from mcp_server.tasks.zones import Now
 
-_HEADER = re.compile(r'\s{0,9}"?TYPE"?([,;\t])"?CONTENT\b', re.IGNORECASE)
+_SIGNS = ("TYPE", "CONTENT")
 _PRIORITIES = {"1": "high", "2": "medium", "3": "low", "4": None, "": None}
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _MAX_DATE_LENGTH = 120  # characters
@@ -32,38 +32,33 @@ _REPLACEMENTS = (
     (re.compile(r"\bevery night\b"), "every day at 22:00"),
     (re.compile(r"\bevery! (?!\d|other|day|week|month|quarter|year)"), "every "),
 )
-_COLUMNS = frozenset(
-    (
-        *("TYPE", "CONTENT", "DESCRIPTION", "IS_COLLAPSED", "PRIORITY", "INDENT", "AUTHOR", "RESPONSIBLE"),
-        *("DATE", "DATE_LANG", "TIMEZONE", "DURATION", "DURATION_UNIT", "DEADLINE", "DEADLINE_LANG"),
-    )
-)
+_IDENTITY = ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE")
 _OTHER_NAMES = {"DUE_DATE": "DATE", "DUE_DATE_LANG": "DATE_LANG"}
 
 
 @dataclass(frozen=True)
-class _Row:
-    location: str
-    cells: dict[str, str]
-
-    def __getitem__(self, name: str) -> str:
-        return self.cells.get(name, "").strip()
+class _TaskRow(Row):
+    section: str | None
+    due: str | None
+    repeat: str | None
 
 
-def find_delimiter(text: str) -> str | None:
-    """Returns the separator of the cells, which spreadsheets change; None if this is not a CSV of Todoist."""
-    match = _HEADER.match(text[:100])
-    return match[1] if match else None
+def find_todoist_header(text: str) -> Header | None:
+    return find_header(text, _SIGNS, normalize=_normalize_name)
+
+
+def _normalize_name(name: str) -> str:
+    return _OTHER_NAMES.get(name.upper(), name.upper())
 
 
 def parse(text: str, now: Now) -> FileTasks:
-    delimiter = find_delimiter(text)
-    if delimiter is None:
-        raise FileUnread("The file is not a Todoist CSV. Its first line must start with TYPE,CONTENT.")
-    return _read_tasks(_read_rows(text, delimiter), now)
+    header = find_todoist_header(text)
+    if header is None:
+        raise FileUnread("The file is not a Todoist CSV. Its first line must have the columns TYPE and CONTENT.")
+    return _read_tasks(read_rows(text, header), now)
 
 
-def _read_tasks(rows: Iterator[_Row | UnreadLine], now: Now) -> FileTasks:
+def _read_tasks(rows: Iterator[Row | UnreadLine], now: Now) -> FileTasks:
     previous: FileTask | UnreadLine | None = None
     notes: list[str] = []
     section: str | None = None
@@ -100,66 +95,57 @@ def _add_notes(previous: FileTask | UnreadLine | None, notes: list[str]) -> File
         yield previous
 
 
-def _read_rows(text: str, delimiter: str) -> Iterator[_Row | UnreadLine]:
-    """Yields the rows that are not empty, with the number of their first line."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    names: list[str] | None = None
-    while True:
-        first = reader.line_num + 1
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            lines = f"lines {first} to {reader.line_num}" if reader.line_num > first else f"line {first}"
-            yield UnreadLine(lines, "A quotation mark is in the wrong place, or a cell is too long. Correct it.")
-            continue
-        if names is None:
-            names = [_OTHER_NAMES.get(name, name) for name in (cell.strip().upper() for cell in row)]
-            if unknown := [name for name in names if name and name not in _COLUMNS]:
-                yield UnreadLine(
-                    f"line {first}",
-                    f"These columns are not known and were not read: {to_printable(', '.join(unknown))}.",
-                )
-        elif any(cell.strip() for cell in row):
-            yield _Row(f"line {first}", dict(zip(names, row, strict=False)))
-
-
-def _read_section(row: _Row) -> str | None:
+def _read_section(row: Row) -> str | None:
     try:
         return normalize_label(row["CONTENT"])
     except LabelInvalid:
         return None
 
 
-def _try_task(row: _Row, section: str | None, now: Now) -> FileTask | UnreadLine:
+def _try_task(row: Row, section: str | None, now: Now) -> FileTask | UnreadLine:
     try:
         return _read_task(row, section, now)
     except UnreadPart as problem:
         return UnreadLine(row.location, str(problem))
 
 
-def _read_task(row: _Row, section: str | None, now: Now) -> FileTask:
+def _read_task(row: Row, section: str | None, now: Now) -> FileTask:
+    # As the cells are written, so that the next version of a file has the same identities.
+    identity = ("todoist", *(row.cells.get(name, "").strip() for name in _IDENTITY))
+    labelled = _TaskRow(row.location, row.cells, section, *_read_when(row, now))
+    return _TABLE.create_task(row.location, identity, labelled, now, present=row.present)
+
+
+def _read_labels(row: _TaskRow, now: Now) -> tuple[str, ...]:
+    labels = _split_content(row)[1]
+    return (*labels, row.section) if row.section else labels
+
+
+def _split_content(row: Row) -> tuple[str, tuple[str, ...]]:
+    return split_labels(row["CONTENT"].split(" "), "@")
+
+
+def _read_description(row: Row, now: Now) -> str:
+    deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
+    return "\n".join(part for part in (row["DESCRIPTION"], deadline) if part)
+
+
+def _read_priority(row: Row, now: Now) -> str | None:
     if row["PRIORITY"] not in _PRIORITIES:
         raise UnreadPart(f'PRIORITY is "{to_printable(row["PRIORITY"])}". Write 1 (the highest) to 4, or nothing.')
-    title, labels = split_labels(row["CONTENT"].split(" "), "@")
-    deadline = f"Deadline: {row['DEADLINE']}" if row["DEADLINE"] else ""
-    due, repeat = _read_when(row, now)
-    return FileTask(
-        row.location,
-        ("todoist", *(row[name] for name in ("CONTENT", "DESCRIPTION", "DATE", "DEADLINE"))),
-        {
-            "title": title,
-            "description": "\n".join(part for part in (row["DESCRIPTION"], deadline) if part),
-            "due": due,
-            "priority": _PRIORITIES[row["PRIORITY"]],
-            "labels": (*labels, section) if section else labels,
-            "repeat": repeat,
-        },
-    )
+    return _PRIORITIES[row["PRIORITY"]]
 
 
-def _read_when(row: _Row, now: Now) -> tuple[str | None, str | None]:
+def _check_indent(row: Row, now: Now) -> object:
+    return LOST if row["INDENT"] not in ("", "1") else None
+
+
+def _check_zone(row: Row, now: Now) -> object:
+    """The times of a task in another zone are taken as local ones."""
+    return LOST if row["DATE"] and row["TIMEZONE"] not in ("", now.zone.key) else None
+
+
+def _read_when(row: Row, now: Now) -> tuple[str | None, str | None]:
     language = row["DATE_LANG"].lower()
     if not (language in ("", "en") or language.startswith("en_") or _ISO_START.match(row["DATE"]) or not row["DATE"]):
         raise UnreadPart(f"DATE is not in English, but in {to_printable(language)}. Write it like 2026-11-27.")
@@ -186,3 +172,18 @@ def _read_date(text: str, now: datetime) -> tuple[str | None, str | None]:
         f'DATE "{to_printable(text)}" cannot be read. Write a day (2026-11-27), a day and a time (2026-11-27 15:00), '
         "or a repeat such as every monday at 9:00, every 2 weeks, every 27th, every! 3 months."
     )
+
+
+_TABLE = FieldTable[_TaskRow](
+    fields=(
+        Field("title", ("CONTENT",), lambda row, now: _split_content(row)[0]),
+        Field("description", ("DESCRIPTION", "DEADLINE"), _read_description),
+        Field("labels", ("CONTENT",), _read_labels),
+        Field("due", ("DATE", "DATE_LANG"), lambda row, now: row.due),
+        Field("repeat", ("DATE", "DATE_LANG"), lambda row, now: row.repeat),
+        Field(None, ("TIMEZONE",), _check_zone),
+        Field("priority", ("PRIORITY",), _read_priority),
+        Field(None, ("INDENT",), _check_indent),
+    ),
+    ignored=frozenset(("TYPE", "AUTHOR", "DEADLINE_LANG", "IS_COLLAPSED")),
+)

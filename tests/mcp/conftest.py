@@ -9,6 +9,7 @@ import pytest
 
 from tests.clock import find_offset
 from tests.mcp.calls import Tools
+from tests.mcp.importing import Import, Imported, create_environment, started
 from tests.mcp.servers import NOW, OWN, open_server, serve_tools, sign_in_server
 from tests.processes import ServiceProcess
 from tests.serving import http_client
@@ -83,3 +84,21 @@ def limited(session_database_url: str) -> Limited:
             yield Tools(http, new_user())
 
     return start
+
+
+@pytest.fixture
+def user_environment(session_database_url: str) -> dict[str, str]:
+    return create_environment(session_database_url)
+
+
+@pytest.fixture
+def imported(user_environment: dict[str, str], user: str) -> Import:
+    """Imports a text for the user, by default as a todo.txt."""
+
+    def run(text: str | bytes, *arguments: str, name: str = user, **settings: str) -> Imported:
+        data = text.encode() if isinstance(text, str) else text
+        with started(user_environment | settings, name, *arguments) as process:
+            output, errors = process.communicate(data, 120)
+        return Imported(output, errors, process.returncode)
+
+    return run
