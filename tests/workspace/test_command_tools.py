@@ -118,6 +118,26 @@ class TestSearch:
         assert "\ufeff" not in text
         assert not text.endswith("\r")
 
+    async def test_files_in_utf16_are_named(self, alice: Person) -> None:
+        """They are not searched; other binary files are none of text."""
+        await alice.put("in/a.txt", "needle\n".encode("utf-16"))
+        await alice.put("b c.ps1", b"\xfe\xff" + "þ needle\n".encode("utf-16-be"))
+        await alice.put("line\u00e4.csv", b"\xff\xfe" + "\u00fe".encode("utf-16-le"))
+        for name, content in {"image": b"\x89PNG\0\n\xff\xfen\0", "empty": b"", "c.txt": b"needle\n"}.items():
+            await alice.put(name, content)
+        text, details = await alice.call("search_files", pattern="needle")
+        assert [hit["path"] for hit in details["hits"]] == ["c.txt"]
+        note = "[not searched, because the text is in UTF-16: {}. Convert it first, as with iconv]"
+        assert text == "c.txt:1: needle\n" + note.format("b c.ps1, in/a.txt, lineä.csv")
+        for where in ({"glob": "*.txt"}, {"path": "in"}):
+            text = (await alice.call("search_files", pattern="nothing", **where))[0]
+            assert text == f"No line matches.\n{note.format('in/a.txt')}"
+        assert (await alice.call("search_files", pattern="x", glob="*.md"))[0] == "No line matches."
+        for number in range(8):
+            await alice.put(f"d/{number}", "x".encode("utf-16"))
+        text = (await alice.call("search_files", pattern="x", path="d"))[0]
+        assert note.format("d/0, d/1, d/2, d/3, d/4 and others") in text
+
     @pytest.mark.parametrize("before", [0, 50, 399, 600, 5_000, 400_000])
     @pytest.mark.parametrize("after", [0, 350, 5_000, 400_000])
     async def test_match_is_in_what_is_shown(self, alice: Person, before: int, after: int) -> None:

@@ -13,10 +13,12 @@ from workspace.files.text_form import BOM
 from workspace.results import CallResult
 
 MAX_HITS, MAX_LINE_CHARS = 200, 400
+_MAX_UNREAD = 5  # names of files that were not searched
 _CHARS_BEFORE_MATCH = 100
 _CUT = "[…]"
 # Perl's regular expressions have all of grep -E's but \< and \>; not every grep has them, and not every system awk.
 # What matches is marked as with colours. A long line is cut around it here, as only so much output is kept.
+# grep takes UTF-16 for binary: such files are named in the first line of the output, found by their byte order mark.
 _SEARCH = r"""
 kind=E pattern=$1 start=$4 colour=
 if echo x | grep -qP x 2>/dev/null; then kind=P pattern=$2 colour=--color=always; fi
@@ -38,7 +40,18 @@ cut_lines() {
     print substr($0, 1, at - 1) text
   }'
 }
-find "$start" -name .git -prune -o -type f "$@" -exec env LC_ALL=C grep -lI --null -e '' -- {} + |
+list_files() {
+  which=$1
+  shift
+  find "$start" -name .git -prune -o -type f "$@" -exec env LC_ALL=C grep "$which" --null -e '' -- {} +
+}
+if awk 'BEGIN { exit }' 2>/dev/null; then
+  list_files -LI "$@" | LC_ALL=C xargs -0 awk -v mark="$mark" 'BEGIN { RS = "[^\376\377]" }
+    FNR == 1 && /^(\377\376|\376\377)/ && named++ < 100 { printf "%s%s\1", mark, FILENAME }
+    { nextfile }' 2>/dev/null
+  echo
+fi
+list_files -lI "$@" |
   xargs -0 grep -"$kind"naH $colour --null -e "$pattern" -- /dev/null | tr '\0' '\1' | cut_lines
 """
 _HIT = re.compile(r"(?:\./)?([^\x01]+)\x01([0-9]+):(.*)", re.DOTALL)
@@ -71,8 +84,9 @@ def _render_hits(start: str, glob: re.Pattern[str], mark: str, ran: CommandResul
     hits = [
         {"path": path, "line": number, "text": _cut_around_match(text, mark)}
         for path, number, text in _find_hits(ran)
-        if glob.match(path) or glob.match(path.removeprefix(f"{start}/"))
+        if _matches(glob, path, start)
     ]
+    unread = [path for path in _list_unread(ran, mark) if _matches(glob, path, start)]
     problem = ran.stderr.partition("\n")[0].removeprefix("grep: ")
     if not hits and (problem or ran.timed_out):
         raise SearchFailed(reason=problem or "it took too long")
@@ -80,7 +94,13 @@ def _render_hits(start: str, glob: re.Pattern[str], mark: str, ran: CommandResul
     lines = [f"{hit['path']}:{hit['line']}: {hit['text']}" for hit in hits[:MAX_HITS]]
     lines += ["[there are more matches: use a narrower pattern or path]"] if more else []
     lines += [f"[not everything could be searched: {problem}]"] if problem and not more else []
-    return CallResult("\n".join(lines) or "No line matches.", {"hits": hits[:MAX_HITS], "truncated": more})
+    lines = lines or ["No line matches."]
+    lines += [_describe_unread(unread)] if unread else []
+    return CallResult("\n".join(lines), {"hits": hits[:MAX_HITS], "truncated": more})
+
+
+def _matches(glob: re.Pattern[str], path: str, start: str) -> bool:
+    return glob.match(path) is not None or glob.match(path.removeprefix(f"{start}/")) is not None
 
 
 def _find_hits(ran: CommandResult) -> Iterator[tuple[str, int, str]]:
@@ -91,6 +111,17 @@ def _find_hits(ran: CommandResult) -> Iterator[tuple[str, int, str]]:
     for line in lines:
         if hit := _HIT.fullmatch(line):
             yield hit[1], int(hit[2]), hit[3].removesuffix("\r")
+
+
+def _list_unread(ran: CommandResult, mark: str) -> list[str]:
+    """Returns the paths of files in UTF-16, which were not searched."""
+    first = ran.stdout.partition("\n")[0]
+    return [path.removeprefix(mark).removeprefix("./") for path in first.split("\x01") if path.startswith(mark)]
+
+
+def _describe_unread(paths: list[str]) -> str:
+    names = ", ".join(sorted(paths)[:_MAX_UNREAD]) + (" and others" if len(paths) > _MAX_UNREAD else "")
+    return f"[not searched, because the text is in UTF-16: {names}. Convert it first, as with iconv]"
 
 
 def _cut_around_match(text: str, mark: str) -> str:
