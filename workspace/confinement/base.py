@@ -26,7 +26,7 @@ _READ_BY_PROGRAMS = ("mime.types", "magic", "protocols", "services", "inputrc", 
 _LINKED = ("alternatives", "ssl/openssl.cnf", *(f"python3.{minor}" for minor in range(9, 16)), "perl")
 _JAVA = (*glob("/etc/java-*-openjdk/security"), *glob("/etc/java-*-openjdk/*.properties"))
 SETTINGS = (*(f"/etc/{name}" for name in (*_RELEASES, *_READ_BY_LIBRARIES, *_READ_BY_PROGRAMS, *_LINKED)), *_JAVA)
-_USER = "todo-assistant"
+USER = "todo-assistant"
 _CHECKOUT = Path(__file__).parents[2]
 # Read at import, because the account to which the service switches may be unable to read it.
 _SOURCE = Path(__file__).with_name("launcher.py").read_text()
@@ -76,17 +76,17 @@ def create_environment(home: str, **more: str) -> dict[str, str]:
     return {
         "PATH": PATH,
         "HOME": home,
-        "USER": _USER,
-        "LOGNAME": _USER,
+        "USER": USER,
+        "LOGNAME": USER,
         "SHELL": "/bin/sh",
         "LANG": "C.UTF-8",
         "TERM": "dumb",
         "PYTHONUNBUFFERED": "1",  # what was printed before a time limit is not lost
         "PYTHONDONTWRITEBYTECODE": "1",
-        "GIT_AUTHOR_NAME": _USER,
-        "GIT_AUTHOR_EMAIL": f"{_USER}@localhost",
-        "GIT_COMMITTER_NAME": _USER,
-        "GIT_COMMITTER_EMAIL": f"{_USER}@localhost",
+        "GIT_AUTHOR_NAME": USER,
+        "GIT_AUTHOR_EMAIL": f"{USER}@localhost",
+        "GIT_COMMITTER_NAME": USER,
+        "GIT_COMMITTER_EMAIL": f"{USER}@localhost",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_ATTR_NOSYSTEM": "1",
         **more,

@@ -5,7 +5,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from workspace.confinement import base, call_filter
 from workspace.confinement.base import Confinement, Directory, Launch, find_private_python
 
 _FOLDER, _HOME, _TEMPORARY = "/workspace", "/tmp/home", "/tmp"  # noqa: S108
+_HOST = "workspace"
+_HOSTS = f"127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {_HOST}\n"
 _MEMORY_BYTES = 64 * 1024**2  # of each directory in memory
 
 
@@ -37,11 +39,32 @@ def _launch(
     with (
         base.open_launcher(python, argv, folder=_FOLDER, filter_program=calls) as (command, script),
         _open_mounts(folder, directory) as (mounts, descriptors),
+        _open_files() as (files, contents),
     ):
-        options = [*_list_arguments(readable), *mounts, "--chdir", _FOLDER, "--remount-ro", "/"]
+        options = [*_list_arguments(readable), *files, *mounts, "--chdir", _FOLDER, "--remount-ro", "/"]
         variables = base.create_environment(_HOME, TMPDIR=_TEMPORARY)
         whole = base.prefer_kill([program, *options, "--", *command])
-        yield Launch(whole, variables, descriptors=(script, *descriptors), ends_descendants=True)
+        yield Launch(whole, variables, descriptors=(script, *descriptors, *contents), ends_descendants=True)
+
+
+@contextmanager
+def _open_files() -> Iterator[tuple[list[str], list[int]]]:
+    """Makes the files in which programs look up their user and localhost; the machine's name its users and hosts."""
+    user, group = os.getuid(), os.getgid()
+    files = {
+        "passwd": f"{base.USER}:x:{user}:{group}::{_HOME}:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n",
+        "group": f"{base.USER}:x:{group}:\nnogroup:x:65534:\n",
+        "hosts": _HOSTS,
+    }
+    with ExitStack() as stack:
+        arguments: list[str] = []
+        descriptors: list[int] = []
+        for name, text in files.items():
+            descriptors.append(content := os.memfd_create(name))
+            stack.callback(os.close, content)
+            os.pwrite(content, text.encode(), 0)  # bubblewrap reads it from its position, which stays at the beginning
+            arguments += ["--perms", "0444", "--file", str(content), f"/etc/{name}"]
+        yield arguments, descriptors
 
 
 @contextmanager
@@ -63,7 +86,7 @@ def _open_mounts(folder: Path, directory: Directory | None) -> Iterator[tuple[li
 def _list_arguments(readable: Sequence[str]) -> Iterator[str]:
     """The root is in memory and read-only; a second user namespace below it forbids more."""
     yield from ("--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session")
-    yield from ("--cap-drop", "ALL", "--hostname", "workspace")
+    yield from ("--cap-drop", "ALL", "--hostname", _HOST)
     for path in base.PROGRAMS:
         if os.path.islink(path):
             yield from ("--symlink", os.readlink(path), path)

@@ -58,7 +58,12 @@ def _launch(
         temporary=temporary,
     ) as (command, script):
         above = os.path.dirname(directory.path if directory else real)
-        variables = base.create_environment(f"{temporary}/home", TMPDIR=temporary, GIT_CEILING_DIRECTORIES=above)
+        variables = base.create_environment(
+            f"{temporary}/home",
+            PATH=f"{temporary}/bin:{base.PATH}",
+            TMPDIR=temporary,
+            GIT_CEILING_DIRECTORIES=above,
+        )
         descriptors = [script, directory.descriptor] if directory else [script]
         yield Launch(command, variables, opened or real, descriptors, ends_descendants=True)
 

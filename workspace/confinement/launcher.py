@@ -46,6 +46,7 @@ _CONTINUE = 1
 _AT_FDCWD, _NO_FOLLOW = -100, 0x100
 _BENEATH_WITHOUT_MAGIC = 0x08 | 0x02
 _MAX_PATH_BYTES = 4096
+_DIRECTORY_ITSELF = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def main(
@@ -70,6 +71,7 @@ def main(
         if temporary:
             _remove_temporary(temporary)  # left by a launcher that was killed, or written by an agent
             os.makedirs(os.environ["HOME"], 0o700)
+            _write_whoami(f"{temporary}/bin")
         woken = _open_wakeup(signal.SIGCHLD, signal.SIGTERM)
         ours, theirs = socket.socketpair()
         program = _find_program(command[0])
@@ -93,6 +95,21 @@ def main(
         _kill_all(child)
         if temporary:
             _remove_temporary(temporary)
+
+
+def _write_whoami(directory: str) -> None:
+    """Makes a program that replaces the one of the machine, whose file of users a command cannot read."""
+    try:
+        os.mkdir(directory, 0o700)
+        program = os.open(f"{directory}/whoami", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
+        try:
+            os.write(program, b'#!/bin/sh\necho "$USER"\n')
+        except OSError:  # the disk is full, or the folder: then files can only be removed
+            os.unlink(f"{directory}/whoami")
+        finally:
+            os.close(program)
+    except OSError:
+        return
 
 
 def _keep_descriptors() -> None:
@@ -368,9 +385,24 @@ def list_descendants(process: int, processes: dict[int, tuple[int, int, int]] | 
     return found
 
 
+def _empty_temporary(path: str) -> None:
+    """Removes what every command has there. A command may have replaced any of it by a link, which is not followed."""
+    temporary = os.open(path, _DIRECTORY_ITSELF)
+    try:
+        os.rmdir("home", dir_fd=temporary)
+        programs = os.open("bin", _DIRECTORY_ITSELF, dir_fd=temporary)
+        try:
+            os.unlink("whoami", dir_fd=programs)
+        finally:
+            os.close(programs)
+        os.rmdir("bin", dir_fd=temporary)
+    finally:
+        os.close(temporary)
+
+
 def _remove_temporary(path: str) -> None:
     try:
-        os.rmdir(f"{path}/home")
+        _empty_temporary(path)
         os.rmdir(path)
     except OSError:
         if os.path.isdir(path) and not os.path.islink(path):

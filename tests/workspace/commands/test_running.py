@@ -23,6 +23,7 @@ from workspace.confinement.base import PATH, Confinement
 pytestmark = pytest.mark.long
 SECONDS = 240
 OWN = Path("/proc/self")
+ACCOUNTS = accounts()
 VENV_AND_GIT = """
 set -e
 python3 -m venv own
@@ -260,6 +261,69 @@ async def test_what_a_command_leaves_in_its_temporary_directory_is_removed(
 ) -> None:
     ran = await run_process(real_confinement, tmp_path, ["python3", "-c", NEST], timeout_s=SECONDS)
     assert (ran.exit_code, ran.stderr, os.listdir(tmp_path)) == (0, "", [])
+
+
+@pytest.mark.parametrize("account", ACCOUNTS)
+@pytest.mark.parametrize("kind", usable())
+def test_it_knows_its_user(kind: str, account: str) -> None:
+    """By the same name for each account, also one that this machine has no name for."""
+
+    async def names() -> CommandResult:
+        with tempfile.TemporaryDirectory() as folder:
+            return await sh(made(kind), Path(folder), "whoami; cd /; whoami")
+
+    ran = done_as(ACCOUNTS[account], names)
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "todo-assistant\n" * 2, "")
+
+
+LOOKUPS = """
+import grp, os, pwd, socket, threading, urllib.request
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+user = pwd.getpwuid(os.getuid())
+print(user.pw_name, user.pw_dir == os.environ["HOME"], grp.getgrgid(os.getgid()).gr_name)
+print([user.pw_name for user in pwd.getpwall()])
+print("127.0.0.1" in {where[4][0] for where in socket.getaddrinfo("localhost", 80)})
+print(socket.gethostbyname("localhost"), socket.gethostbyname(socket.gethostname()))
+server = HTTPServer(("localhost", 0), SimpleHTTPRequestHandler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(urllib.request.urlopen(f"http://localhost:{server.server_port}").status)
+"""
+
+
+@pytest.mark.parametrize("kind", [kind for kind in usable() if kind == "bubblewrap"])
+async def test_it_finds_its_user_and_localhost_in_namespaces(kind: str, tmp_path: Path) -> None:
+    ran = await run_process(made(kind), tmp_path, ["python3", "-c", LOOKUPS], timeout_s=SECONDS)
+    assert ran.stdout.splitlines() == [
+        "todo-assistant True todo-assistant",
+        "['todo-assistant', 'nobody']",
+        "True",
+        "127.0.0.1 127.0.1.1",
+        "200",
+    ], ran
+    change = (
+        "cd /etc; for file in passwd group hosts; do chmod 666 $file; echo x >>$file; rm -f $file; done; wc -l passwd"
+    )
+    ran = await sh(made(kind), tmp_path, change)
+    assert (ran.stdout, ran.stderr.count("Read-only file system")) == ("2 passwd\n", 6)
+
+
+@pytest.mark.parametrize("planted", [".todo-tmp", ".todo-tmp/bin", ".todo-tmp/home"])
+async def test_links_in_its_temporary_directory_are_not_followed(
+    real_confinement: Confinement, tmp_path: Path, planted: str
+) -> None:
+    """An agent may plant them, and the service removes what is there before and after a command."""
+    outside, folder = tmp_path / "outside", tmp_path / "folder"
+    for name in ("bin", "home"):
+        (outside / name).mkdir(parents=True)
+    (outside / "bin/whoami").write_text("kept")
+    link = folder / planted
+    link.parent.mkdir(parents=True)
+    if link.name == "bin":
+        (link.parent / "home").mkdir()
+    link.symlink_to(outside / planted.removeprefix(".todo-tmp").removeprefix("/"))
+    assert (await sh(real_confinement, folder, "whoami")).stdout == "todo-assistant\n"
+    kept = sorted(path.relative_to(outside).as_posix() for path in outside.rglob("*"))
+    assert kept == ["bin", "bin/whoami", "home"]
 
 
 async def test_its_home_holds_nothing_that_an_agent_wrote(real_confinement: Confinement, tmp_path: Path) -> None:

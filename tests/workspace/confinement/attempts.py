@@ -228,7 +228,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("run another folder's program", "output(OUT['program']) == 'ran\\n'", ALL),
     ("list another folder", "os.listdir(OUT['folder'])", ALL),
     ("list what is beside the folder", "Path(OUT['folder']).name in os.listdir('..')", ALL),
-    ("list the machine's settings", "'passwd' in os.listdir('/etc')", ALL),
+    ("list the machine's settings", "'shadow' in os.listdir('/etc')", ALL),
     ("list the home of root", "os.listdir('/root') and True", ROOT),
     ("list what services keep", "'lib' in os.listdir('/var')", ALL),
     ("list what runs", "os.listdir('/run') and True", ALL),
