@@ -20,6 +20,7 @@ _DATES = ("Start Date", "Due Date", "Date Completed", "Reminder Date")
 _DATE = re.compile(r"(\d{1,4})([-./])(\d{1,2})\2(\d{1,4})(?: 0?0?:?00(?::00)?)?", re.ASCII)
 _PRIORITIES = {"high": "high", "low": "low", "normal": None, "": None}
 _OPEN, _COMPLETED = ("", "not started"), "completed"
+_NO_YEAR = 4501  # of the date that stands for none
 # What Outlook writes where nothing was entered.
 _EMPTY = frozenset(("", "false", "normal", "none", "0", "0%", "0 hours", "0 minutes"))
 
@@ -81,6 +82,8 @@ def _read_date(row: _OutlookRow, name: str) -> date | None:
         raise UnreadPart(f"{name} is {text}, which may mean two days. Write it like 2026-11-27.")
     else:
         day, month, year = (first, second, third) if row.is_day_first else (second, first, third)
+    if year == _NO_YEAR:
+        return None
     try:
         found = date(year, month, day)
     except ValueError:
@@ -110,7 +113,7 @@ def _read_labels(row: _OutlookRow, now: Now) -> list[str]:
 
 def _is_completed(row: _OutlookRow) -> bool:
     is_marked = row["Status"].lower() == _COMPLETED or row["Complete"].lower() == "true"
-    return is_marked or row["Date Completed"].lower() not in ("", "none")
+    return is_marked or _read_date(row, "Date Completed") is not None
 
 
 def _check_status(row: _OutlookRow, now: Now) -> object:

@@ -119,8 +119,11 @@ def _read_moment(row: Row, name: str) -> datetime:
     return check_moment(moment, row[name])
 
 
-def _read_instant(row: Row, name: str) -> datetime | None:
-    moment = _read_moment(row, name) if row[name] else None
+def _read_instant(row: Row, name: str) -> object:
+    try:
+        moment = _read_moment(row, name) if row[name] else None
+    except UnreadPart:
+        return LOST
     return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
 
 

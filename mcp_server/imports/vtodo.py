@@ -155,7 +155,7 @@ def _read_moment(component: _Component, name: str) -> date | timedelta | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of time zones with the prefix of a program, whose name is taken
             moment = vDDDTypes.from_ical(text, found.zone)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):  # the last one for a zone such as "Europe", which is a directory
         moment = None
     if not isinstance(moment, date | timedelta):
         raise UnreadPart(f'{name} is "{to_printable(text[:40])}". Write it like 20261127T140000Z or 20261127.')
@@ -239,10 +239,14 @@ def _check_progress(component: _Component, now: Now) -> object:
     return LOST if component.read_text("PERCENT-COMPLETE") not in ("", "0", "100") else None
 
 
-def _read_instant(component: _Component, name: str, now: Now) -> datetime | None:
-    moment = _read_moment(component, name)
+def _read_instant(component: _Component, name: str, now: Now) -> object:
+    """Some programs write 1970 for a moment that they do not know."""
+    try:
+        moment = _read_moment(component, name)
+    except UnreadPart:
+        return LOST
     if moment is None or isinstance(moment, timedelta):
-        return None
+        return moment and LOST
     local = moment if isinstance(moment, datetime) else datetime.combine(moment, clock_time(12))
     return local if local.tzinfo else local.replace(tzinfo=now.zone)
 

@@ -142,7 +142,7 @@ TICKTICK = Sample(
         ticktick_row("Pack", Kind="CHECKLIST", Is_Check_list="Y", Content="For Lyon\n▫Tent\n▪Stove"),
         ticktick_row("Done", Status="2", Completed_Time="2026-11-19T10:39:31+0000", Created_Time=""),
         ticktick_row("Dropped", Status="-1", Completed_Time="2026-11-18T10:39:31+0000"),
-        ticktick_row("A note", Kind="NOTE"),
+        ticktick_row("A note", Kind="NOTE", Created_Time="0000-00-00"),
     ),
     [
         (
@@ -166,6 +166,7 @@ TICKTICK = Sample(
     ],
     {
         "Column Name": "once",
+        "Created Time": "once",
         "Folder Name": "once",
         "Kind": "once",
         "Reminder": "once",
@@ -188,7 +189,7 @@ OUTLOOK = Sample(
     '"Normal","In Progress"\r\n'
     '"Send the forms","","8/30/2026","False","","","9/1/2026","1","2 hours","0","","","Acme","","","","Low","False","",'
     '"","Normal","Completed"\r\n'
-    '"Begin","12/5/2026","","False","","","","0","0","0","","","","","","","Normal","False","","","Normal",'
+    '"Begin","12/5/2026","","False","","","1/1/4501","0","0","0","","","","","","","Normal","False","","","Normal",'
     '"Not Started"\r\n',
     [
         (
@@ -293,6 +294,7 @@ SUMMARY:Too often
 DUE;TZID="W. Europe Standard Time":20261210T090000
 RRULE:FREQ=HOURLY
 STATUS:CANCELLED
+CREATED:19700101T000000Z
 COMPLETED:20261101T120000Z
 END:VTODO
 BEGIN:VEVENT
@@ -329,6 +331,7 @@ END:VCALENDAR
         ("Too often", {"due": "2026-12-10 09:00", "completed_at": "2026-11-01T12:00"}),
     ],
     {
+        "CREATED": "once",
         "DTSTART": "2 times",
         "PERCENT-COMPLETE": "once",
         "RELATED-TO": "once",

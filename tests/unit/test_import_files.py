@@ -150,6 +150,7 @@ CALENDARS = {
     "a line that is none": ("BEGIN:VTODO\nSUMMARY:a\nmilk and bread\nEND:VTODO\n", "is not a line of a calendar"),
     "no date": ("BEGIN:VTODO\nSUMMARY:a\nDUE:tomorrow\nEND:VTODO\n", 'DUE is "tomorrow"'),
     "another zone": ("BEGIN:VTODO\nSUMMARY:a\nDUE;TZID=Mars:20261127T100000\nEND:VTODO\n", 'zone "Mars" of DUE'),
+    "half a zone": ("BEGIN:VTODO\nSUMMARY:a\nDUE;TZID=Europe:20261127T100000\nEND:VTODO\n", "DUE"),
     "another year": ("BEGIN:VTODO\nSUMMARY:a\nDUE:00010101T000000Z\nEND:VTODO\n", "not within the years"),
     "a priority": ("BEGIN:VTODO\nSUMMARY:a\nPRIORITY:high\nEND:VTODO\n", 'PRIORITY is "high"'),
     "a length": ("BEGIN:VTODO\nSUMMARY:a\nDUE:PT1H\nEND:VTODO\n", "DUE is a length of time"),
