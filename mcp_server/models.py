@@ -82,6 +82,7 @@ class TaskRow(_OwnedRow, table=True):
     labels: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
     repeat: str | None = Field(sa_type=Text)
     series: int | None = Field(sa_type=BigInteger)
+    remind: int | None = Field(sa_type=SmallInteger)
     folded: str | None = Field(sa_column=Column(Text, Computed(FOLD_ACCENTS.format(_SEARCHED_TEXT), persisted=True)))
 
 

@@ -21,8 +21,10 @@ def _publish_stored_fields() -> dict[str, Any]:
     published: dict[str, Any] = {}
     for name, field in fields.Task.model_fields.items():
         if name not in DUE_COLUMNS:
-            words: Any = Literal[COLUMNS[name].words]
-            kind = words | None if COLUMNS[name].words else field.annotation
+            column, kind = COLUMNS[name], field.annotation
+            if column.words:
+                words: Any = Literal[tuple(column.words)]
+                kind = words | (None if column.has_only_words else kind)
             published[name] = (kind, Field(default=field.default, description=field.description))
     return published
 

@@ -5,7 +5,8 @@ Statements, checks, results and their schema, import and export are made of thes
 `tools.py`, the model `TaskRow` and a migration repeat them, and `tests/mcp/test_fields.py` compares these.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Annotated, Any, Literal, LiteralString, cast
 
@@ -28,7 +29,8 @@ from mcp_server.arguments import (
 from mcp_server.tasks.dates import Due
 
 ONE_OPEN = "tasks_one_open_of_series"  # the index that allows one open task in a series
-PRIORITIES = ("high", "medium", "low")
+PRIORITIES = {"high": 1, "medium": 2, "low": 3}
+REMIND_NEVER, MAX_REMIND = -1, 40_320  # minutes
 DUE_COLUMNS = {"due_on", "due_time"}
 
 _TITLE = Argument("1 to 200 characters on one line, not counting spaces around it")
@@ -91,8 +93,9 @@ class Column:
     check: LiteralString | None = None
     check_name: str | None = None
     """By default the name of the column."""
-    words: tuple[str, ...] = ()
-    """The words for its numbers 1, 2, 3 …"""
+    words: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The words that stand for some of its numbers outside of the database."""
+    has_only_words: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Task(BaseModel):
     due_time: Annotated[time | None, Column("time(0)", "due_time IS NULL OR due_on IS NOT NULL")] = None
     priority: Annotated[
         int | None,
-        Column("smallint", "priority BETWEEN 1 AND 3", words=PRIORITIES),
+        Column("smallint", "priority BETWEEN 1 AND 3", words=PRIORITIES, has_only_words=True),
         Arguments(add=AddPriority, update=UpdatePriority),
         Field(ge=1, le=len(PRIORITIES)),
     ] = None
@@ -150,6 +153,15 @@ class Task(BaseModel):
         Arguments(add=AddRepeat, update=UpdateRepeat),
     ] = None
     series: Annotated[int | None, Column("bigint"), Field(description="The id of the first task of a repeat.")] = None
+    remind: Annotated[
+        int | None,
+        Column("smallint", "remind BETWEEN -1 AND 40320", words={NONE: REMIND_NEVER}),
+        Field(
+            ge=REMIND_NEVER,
+            le=MAX_REMIND,
+            description="Minutes before the due time; none: no reminder, null: as the user has set.",
+        ),
+    ] = None
 
     @classmethod
     def new(cls, title: str, moment: datetime) -> "Task":
@@ -205,16 +217,15 @@ REPLACED_COLUMNS = ", ".join(f"{name} = excluded.{name}" for name in _names if n
 
 def render_value(name: str, value: Any) -> Any:
     """Renders the stored value of a field."""
-    words = COLUMNS[name].words
-    return words[value - 1] if words and value is not None else value
+    return next((word for word, number in COLUMNS[name].words.items() if number == value), value)
 
 
 def parse_value(name: str, argument: Any) -> Any:
-    """Returns the value to store for an argument, which "none" removes."""
-    if argument == NONE and Task.model_fields[name].default is None:
-        return None
+    """Returns the value to store for an argument, which "none" removes if it has no other meaning."""
     words = COLUMNS[name].words
-    return words.index(argument) + 1 if words else argument
+    if words and argument in words:
+        return words[argument]
+    return None if argument == NONE and Task.model_fields[name].default is None else argument
 
 
 class TaskPatch(dict[str, Any]):

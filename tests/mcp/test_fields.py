@@ -55,13 +55,22 @@ def test_argument_of_a_tool(tool: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, column in COLUMNS.items() if column.words])
 def test_words_of_numbers(name: str) -> None:
-    words, values = COLUMNS[name].words, range(1, len(COLUMNS[name].words) + 1)
-    assert [render_value(name, value) for value in values] == [*words]
-    assert [parse_value(name, word) for word in words] == [*values]
-    assert (render_value(name, None), parse_value(name, "none")) == (None, None)
-    assert COLUMNS[name].check == f"{name} BETWEEN 1 AND {len(words)}"
+    words = COLUMNS[name].words
+    assert [render_value(name, number) for number in words.values()] == [*words]
+    assert [parse_value(name, word) for word in words] == [*words.values()]
+    assert render_value(name, None) is None
+
+
+def test_value_that_a_word_removes() -> None:
+    assert parse_value("priority", "none") is None
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("priority", 1, 3), ("remind", -1, 40_320)])
+def test_numbers_of_a_field(name: str, least: int, most: int) -> None:
+    assert COLUMNS[name].check == f"{name} BETWEEN {least} AND {most}"
     row = Task.new("milk", datetime.now(UTC)).as_json()
-    for wrong in (0, len(words) + 1):
+    assert [getattr(Task.model_validate(row | {name: number}), name) for number in (least, most)] == [least, most]
+    for wrong in (least - 1, most + 1):
         with pytest.raises(ValidationError):
             Task.model_validate(row | {name: wrong})
 

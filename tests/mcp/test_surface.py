@@ -23,7 +23,7 @@ PARAMETERS = {
     "update_task": {*FULL, "task_id", "also", "add_labels", "remove_labels", "status", "undo"},
     "delete_task": {"task_id", "also"},
 }
-TASK = {*FULL, "user_id", "id", "status", "series", "created_at", "updated_at", "completed_at"}
+TASK = {*FULL, "remind", "user_id", "id", "status", "series", "created_at", "updated_at", "completed_at"}
 TASK |= {"next", "deleted", "deleted_at", "also", "not_found"}
 REQUIRED_ARGUMENTS = {"add_task": ["title"], "list_tasks": []}
 REQUIRED_ARGUMENTS |= {name: ["task_id"] for name in ("complete_task", "update_task", "delete_task")}

@@ -55,7 +55,7 @@ def get_filter_values(query: ListQuery, now: Now) -> dict[str, Any]:
     if query.priority == "none":
         values["no_priority"] = True
     elif query.priority is not None:
-        values["priority"] = PRIORITIES.index(query.priority) + 1
+        values["priority"] = PRIORITIES[query.priority]
     if query.due is not None:
         values |= _get_due_values(dates.read_due_range(query.due, now=now.local))
     if query.done is not None:
