@@ -9,6 +9,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
+    Integer,
     SmallInteger,
     Text,
     func,
@@ -82,7 +83,7 @@ class TaskRow(_OwnedRow, table=True):
     labels: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False, server_default="{}"))
     repeat: str | None = Field(sa_type=Text)
     series: int | None = Field(sa_type=BigInteger)
-    remind: int | None = Field(sa_type=SmallInteger)
+    remind: int | None = Field(sa_type=Integer)
     folded: str | None = Field(sa_column=Column(Text, Computed(FOLD_ACCENTS.format(_SEARCHED_TEXT), persisted=True)))
 
 

@@ -155,7 +155,7 @@ class Task(BaseModel):
     series: Annotated[int | None, Column("bigint"), Field(description="The id of the first task of a repeat.")] = None
     remind: Annotated[
         int | None,
-        Column("smallint", "remind BETWEEN -1 AND 40320", words={NONE: REMIND_NEVER}),
+        Column("integer", "remind BETWEEN -1 AND 40320", words={NONE: REMIND_NEVER}),
         Field(
             ge=REMIND_NEVER,
             le=MAX_REMIND,

@@ -6,7 +6,7 @@ revision = "0036"
 down_revision = "0035"
 
 _ADD_COLUMN = """
-ALTER TABLE tasks ADD COLUMN remind smallint,
+ALTER TABLE tasks ADD COLUMN remind integer,
     ADD CONSTRAINT tasks_remind CHECK (remind BETWEEN -1 AND 40320)
 """
 
