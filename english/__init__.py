@@ -5,8 +5,9 @@ title and are listed, because a wrong date is worse than none.
 """
 
 from english.atoms import DateOrder
+from english.combination import When
 from english.ranges import read_coming_range, read_past_range, read_shift
-from english.reading import Kind, ParsedTask, Span, When, read_task, read_when
+from english.reading import Kind, ParsedTask, Span, read_task, read_when
 
 __all__ = [
     "DateOrder",

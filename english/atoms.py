@@ -122,6 +122,16 @@ class Tag:
 
 
 @dataclass(frozen=True)
+class Reminder:
+    """How many minutes before its time a task reminds, or "none"; None if that is not understood, for a reason."""
+
+    minutes: int | Literal["none"] | None = None
+    is_bare: bool = False
+    """Whether it is only "10 minutes before", without a word for reminders."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Unread:
     """Words about time without a meaning for a task, or with several."""
 
@@ -138,7 +148,7 @@ class Unread:
 
 
 UNREAD = Unread()
-Meaning = Day | Time | PartOfDay | Repeat | End | Tag | Unread
+Meaning = Day | Time | PartOfDay | Repeat | End | Tag | Reminder | Unread
 Rule = tuple[re.Pattern[str], Callable[[Clock, re.Match[str]], Meaning | None]]
 
 

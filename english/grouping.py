@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from english.atoms import Atom, Day, End, Meaning, PartOfDay, Repeat, Tag, Time, Unread
+from english.atoms import Atom, Day, End, Meaning, PartOfDay, Reminder, Repeat, Tag, Time, Unread
 from english.words import DUE_WORDS, Words, word_set
 
 _JOINTS = word_set(", ( ) - at on and &")  # between parts of one date
@@ -58,7 +58,7 @@ def group_atoms(words: Words, atoms: Sequence[Atom]) -> list[Group]:
         free = atom.end
         is_price = isinstance(atom.meaning, Time) and atom.meaning.is_doubtful and is_about_money
         is_loose = isinstance(atom.meaning, Unread) and atom.meaning.is_loose
-        if isinstance(atom.meaning, Tag) or is_loose or is_price:
+        if isinstance(atom.meaning, Tag | Reminder) or is_loose or is_price:
             continue
         last = groups[-1] if groups else None
         is_beside = last is not None and last.end == wide.first

@@ -9,7 +9,7 @@ _ANY_UNIT = f"(?:{UNIT}|hour|minute)"
 _ANY_COUNT = rf"(?:{COUNT}|\d{{1,3}}[.,]\d\d?|\d{{1,2}} 1/2|\d{{0,2}}\u00bd|a quarter of an)"
 _PART = rf"(?:{_ANY_COUNT} {_ANY_UNIT}(?: and a half)?|\d{{1,3}}m)"
 _PARTS = rf"{_PART}(?:(?: ,)?(?: and| &)? {_PART}){{0,4}}"
-_LENGTH = f"(?P<length>{_PARTS})"
+LENGTH = f"(?P<length>{_PARTS})"
 _NUMBER_AND_UNIT = re.compile(
     rf"(?<!\S)(?:(?P<count>{_ANY_COUNT}) (?P<unit>{_ANY_UNIT})(?P<half> and a half)?|(?P<minutes>\d{{1,3}})m)(?!\S)"
 )
@@ -40,6 +40,15 @@ def _read_length(clock: Clock, match: re.Match[str]) -> Meaning:
     return Day(moment.date(), moment.time(), is_sure=True)
 
 
+def count_minutes(length: str) -> int | None:
+    """Returns the minutes of "1 hour and 30 minutes"; None for months and years, which have no fixed length."""
+    parts = [*_NUMBER_AND_UNIT.finditer(length)]
+    if any(part["unit"] in ("month", "year") for part in parts):
+        return None
+    numbers = [_parse_number(part["count"] or part["minutes"]) + (0.5 if part["half"] else 0) for part in parts]
+    return round(sum(number * _SIZES[part["unit"] or "minute"] for number, part in zip(numbers, parts, strict=True)))
+
+
 def _parse_number(count: str) -> float:
     fractions = {"half an": 0.5, "a quarter of an": 0.25}
     digits = re.sub(" 1/2|\u00bd", ".5", count).replace(",", ".")
@@ -47,7 +56,7 @@ def _parse_number(count: str) -> float:
 
 
 LENGTHS: tuple[Rule, ...] = (
-    rule(rf"(?:with)?in (?:about )?(?:the next )?{_LENGTH}(?: '|'s)?(?: time)?", _read_length),
-    rule(rf"{_LENGTH} (?P<from>from (?:now|today|tomorrow))", _read_length),
+    rule(rf"(?:with)?in (?:about )?(?:the next )?{LENGTH}(?: '|'s)?(?: time)?", _read_length),
+    rule(rf"{LENGTH} (?P<from>from (?:now|today|tomorrow))", _read_length),
     *list_unread(rf"(?:with)?in (?:{_PARTS})(?: and| or| to)? \d{{1,3}}(?=$| [^:/])"),
 )

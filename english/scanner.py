@@ -4,11 +4,11 @@ from english.atoms import Atom, Clock, Day, End, Repeat, RuleTable, Tag, Unread,
 from english.days import DAYS, NOT_DAYS
 from english.lengths import LENGTHS
 from english.repeats import ENDS, NOT_REPEATS, REPEATS
-from english.tags import TAGS
+from english.tags import REMINDERS, TAGS
 from english.times import NOT_TIMES, TIMES
 from english.words import Words
 
-_TABLES = [*map(RuleTable, (DAYS, LENGTHS, REPEATS, TIMES, ENDS, TAGS, NOT_DAYS, NOT_REPEATS, NOT_TIMES))]
+_TABLES = [*map(RuleTable, (DAYS, LENGTHS, REMINDERS, REPEATS, TIMES, ENDS, TAGS, NOT_DAYS, NOT_REPEATS, NOT_TIMES))]
 _MAX_WORDS = 1_000
 
 

@@ -42,6 +42,7 @@ def list_fields(reading: ParsedTask) -> dict[str, str]:
         "repeat": when and when.repeat,
         "prio": reading.priority,
         "labels": ",".join(reading.labels),
+        "remind": None if reading.remind is None else str(reading.remind),
     }
     return {name: value for name, value in fields.items() if value}
 
