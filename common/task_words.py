@@ -7,6 +7,8 @@ from typing import Any
 
 from common.repeats import describe_repeat
 
+_UNITS = ((1440, "day", "days"), (60, "hour", "hours"), (1, "min", "min"))
+
 
 @dataclass(frozen=True)
 class FieldWords:
@@ -15,14 +17,27 @@ class FieldWords:
     name: str
     write: Callable[[Any], Sequence[str]] = lambda value: [str(value)]
     noun: str = ""
+    is_of_pending: bool = False
+    """Whether only pending tasks show it."""
 
     def describe(self, value: Any) -> list[str]:
         return [f"{text} {self.noun}".rstrip() for text in self.write(value)]
 
 
+def describe_reminder(remind: int | str) -> str:
+    """Describes minutes before the due time, or the word none."""
+    if isinstance(remind, str):
+        return "no reminder"
+    if remind == 0:
+        return "reminder at the time"
+    size, unit, units = next(row for row in _UNITS if remind % row[0] == 0)
+    return f"reminder {remind // size} {unit if remind == size else units} before"
+
+
 FIELDS: Sequence[FieldWords] = (
     FieldWords("priority", noun="priority"),
     FieldWords("repeat", lambda rule: [describe_repeat(rule)]),
+    FieldWords("remind", lambda remind: [describe_reminder(remind)], is_of_pending=True),
     FieldWords("labels", lambda labels: [f"#{label}" for label in labels]),
 )
 """The fields that are shown beside the title and the due date, in order."""
@@ -30,7 +45,8 @@ FIELDS: Sequence[FieldWords] = (
 
 def select_fields(task: Mapping[str, Any]) -> Iterator[tuple[FieldWords, Any]]:
     """Yields the fields that a task has, with their values."""
-    return ((field, value) for field in FIELDS if (value := task.get(field.name)))
+    fields = (field for field in FIELDS if not field.is_of_pending or task.get("status") == "pending")
+    return ((field, value) for field in fields if (value := task.get(field.name)) not in (None, "", []))
 
 
 def read_due(day: str, time: str | None) -> date:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
@@ -21,8 +21,9 @@ _MAX_QUERY, _MAX_QUERY_WORDS = 200, 20  # characters, words
 _MAX_CURSOR = 4_000  # characters; it has a query and a title, which may be emojis
 _BREAKS = "\n\r\t\u2028\u2029"
 
-KEEP, NONE = "keep", "none"
-"""Words for "not given", and for the removal of a value."""
+MAX_REMIND = 40_320  # minutes: 28 days
+KEEP, NONE, DEFAULT = "keep", "none", "default"
+"""Words for "not given", for the removal of a value, and for what the user has set."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,9 @@ TitleText = Annotated[_Stripped, AfterValidator(_check(partial(is_single_line_te
 LongText = Annotated[_Clean, AfterValidator(_check(partial(_is_text, min_length=0, max_length=_MAX_DESCRIPTION)))]
 OptionalText = Annotated[_ShortText | None, NONE_IF_EMPTY]
 OptionalTexts = Annotated[_Texts | None, BeforeValidator(_parse_list)]
-_Number = TypeVar("_Number", int, float)
-OptionalNumber = Annotated[Annotated[_Number | Literal["none"], _AS_TEXT] | None, NONE_IF_EMPTY, _NOT_BOOL]
-"""Such as `OptionalNumber[Annotated[int, Field(ge=1)]]`. It is published as text, because of its default and "none"."""
+_Minutes = Annotated[int, Field(ge=0, le=MAX_REMIND)]
+OptionalMinutes = Annotated[Annotated[_Minutes | Literal["none", "default"], _AS_TEXT] | None, NONE_IF_EMPTY, _NOT_BOOL]
+"""Published as text, because of its words and because an empty text means "not given"."""
 
 Status = Literal["pending", "completed", "all", "deleted"]
 Order = Literal["created", "due", "priority", "completed"]
@@ -149,7 +150,7 @@ AlsoTitles = Annotated[
     Annotated[list[TitleText], Field(max_length=50)] | None,
     BeforeValidator(_parse_list),
     Argument("a list of at most 50 titles, each of 1 to 200 characters on one line"),
-    Field(description="Titles of more tasks with the same details."),
+    Field(description="Titles of more with the same details."),
 ]
 AlsoIds = Annotated[
     Annotated[list[_Id], Field(max_length=99)] | None,
@@ -161,7 +162,7 @@ Undo = Annotated[
     bool | None,
     BeforeValidator(_parse_flag),
     Argument("true or false"),
-    Field(description="true reverts its last change or deletion; give only task_id and also with it."),
+    Field(description="true reverts its last change or deletion; only with task_id and also."),
 ]
 StatusFilter = Annotated[
     Status | None,
@@ -173,7 +174,7 @@ Query = Annotated[
     _Query | None,
     NONE_IF_EMPTY,
     Argument("text to search for, of at most 200 characters and 20 words"),
-    Field(description="Words in title, description or labels. If none match, nearest has similar titles."),
+    Field(description="Words to find. If none match, nearest has similar titles."),
 ]
 DueRange = Annotated[
     OptionalText,
@@ -196,7 +197,7 @@ OrderBy = Annotated[
     Order | None,
     NONE_IF_EMPTY,
     Argument("created, due, priority or completed"),
-    Field(description="Sorted by; due: day, then priority, then time."),
+    Field(description="due: day, then priority, then time."),
 ]
 Cursor = Annotated[
     _Cursor | None,

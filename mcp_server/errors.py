@@ -79,6 +79,11 @@ class RepeatNeedsDue(CallError):
     """A repeating task needs a due date. Give due as well, or set repeat to none."""
 
 
+class ReminderNeedsTime(CallError):
+    """A reminder comes before a due time, and this task has none. Give due with a time, such as Fri 2026-11-27 15:00,
+    or leave remind empty."""
+
+
 class NotRepeating(CallError):
     """{task} does not repeat, so it has no next date. Give due as a day."""
 

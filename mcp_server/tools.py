@@ -34,11 +34,12 @@ async def add_task(
     priority: fields.AddPriority = None,
     labels: fields.AddLabels = None,
     repeat: fields.AddRepeat = None,
+    remind: fields.AddRemind = None,
     tx: Transaction = TRANSACTION,
     caller: Caller = CALLER,
 ) -> ToolResult:
     """Add a task, or several with the same details."""
-    patch = TaskPatch(description=description, due=due, priority=priority, labels=labels, repeat=repeat)
+    patch = TaskPatch(description=description, due=due, priority=priority, labels=labels, repeat=repeat, remind=remind)
     return await _render(await edits.add_tasks(tx, caller, title=title, patch=patch, also=also or ()))
 
 
@@ -89,6 +90,7 @@ async def update_task(
     add_labels: fields.MoreLabels = None,
     remove_labels: fields.FewerLabels = None,
     repeat: fields.UpdateRepeat = None,
+    remind: fields.UpdateRemind = None,
     status: fields.UpdateStatus = None,
     undo: arguments.Undo = None,
     tx: Transaction = TRANSACTION,
@@ -104,6 +106,7 @@ async def update_task(
         add_labels=add_labels,
         remove_labels=remove_labels,
         repeat=repeat,
+        remind=remind,
         status=status,
     )
     ids = _list_ids(task_id, also)

@@ -15,7 +15,8 @@ from offline_model.protocol import ChatMessage, FunctionCall
 
 _NOTE = re.compile(r"Hidden context for the agent.*</HiddenContext>\s*\Z", re.DOTALL)  # of the backend, not the user
 _NOW = re.compile(
-    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), ([^\s,]+)(?:, calendar feed on)?\n</HiddenContext>",
+    r"<HiddenContext>\n\w{3} (2[0-8]\d\d-\d\d-\d\d \d\d:\d\d), ([^\s,]+)(?:, calendar feed on)?"
+    r"(?P<notifications>, notifications on)?\n</HiddenContext>",
     re.ASCII,
 )
 _TASKS = re.compile(r"<HiddenContext>\nIn the next message @ and a number is a task.*", re.DOTALL)

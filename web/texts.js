@@ -502,7 +502,7 @@ export const LIST = {
   /** @param {string} day */
   nextOne: (day) => `next: ${day}`,
   /** @param {string} words */
-  notADate: (words) => `“${words}” is not understood as a date.`,
+  unread: (words) => `“${words}” is not understood.`,
   dateHint: "Write it like “5 dec” or “friday”.",
   filter: "Filter",
   label: "Label",

@@ -94,6 +94,16 @@ export function repeatWords(rule) {
   return onWhat(every, FREQ, INTERVAL, BYDAY, BYMONTHDAY, BYMONTH) + end;
 }
 
+/** Returns when a task reminds, "" if as its user has set. @param {number | "none" | null | undefined} remind minutes before its time */
+export function reminderWords(remind = null) {
+  if (remind === null) return "";
+  if (remind === "none") return "no reminder";
+  if (remind === 0) return "reminder at the time";
+  if (remind % 60 !== 0) return `reminder ${remind} min before`;
+  const [size, unit] = remind % 1440 === 0 ? [1440, "day"] : [60, "hour"];
+  return `reminder ${remind / size} ${unit}${remind === size ? "" : "s"} before`;
+}
+
 /** @param {string} every @param {string} freq @param {string} interval @param {string} [byDay] @param {string} [byMonthDay] @param {string} [byMonth] */
 function onWhat(every, freq, interval, byDay, byMonthDay, byMonth) {
   if (byDay === "MO,TU,WE,TH,FR" && interval === "1") return "every weekday";

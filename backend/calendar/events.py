@@ -63,7 +63,7 @@ class Events:
         return [moved, self._create_event(task, following, self._render_rule(series, following, left))]
 
     def _create_event(self, task: DatedTask, due: date, rule: str | None = None, *, moved: bool = False) -> Event:
-        """Creates one event: with a time it has an alarm, and a whole day does not count as busy."""
+        """Creates one event. One with a time may have an alarm, and a whole day does not count as busy."""
         event = Event()
         event.add("uid", self._create_uid(task, moved=moved))
         event.add("dtstamp", task.updated_at)
@@ -81,7 +81,8 @@ class Events:
         if isinstance(due, datetime):
             event.add("dtstart", due.replace(tzinfo=self.zone))
             event.add("duration", _EVENT_LENGTH)
-            event.add_component(_alarm(title))
+            if task.remind != "none":
+                event.add_component(_alarm(title, task.remind or 0))
         else:
             event.add("dtstart", due)
             event.add("transp", "TRANSPARENT")
@@ -104,11 +105,12 @@ class Events:
         return f"{number}.{sha256(self.owner.encode()).hexdigest()[:16]}@todo"
 
 
-def _alarm(title: str) -> Alarm:
+def _alarm(title: str, minutes: int) -> Alarm:
     alarm = Alarm()
     alarm.add("action", "DISPLAY")
     alarm.add("description", title)
-    alarm["trigger"] = vText("PT0M")  # the library writes no time as P0D, which fewer programs read
+    # The library writes no time as P0D, which fewer programs read.
+    alarm["trigger"] = vText(f"-PT{minutes}M" if minutes else "PT0M")
     return alarm
 
 

@@ -17,6 +17,8 @@ class TaskFields(BaseModel):
     priority: Literal["high", "medium", "low"] | None = None
     labels: list[str] = []
     repeat: str | None = None
+    remind: int | Literal["none"] | None = None
+    """Minutes before the due time."""
 
 
 def _combine_due(value: Any) -> Any:

@@ -37,6 +37,8 @@ _ENDED = {
     "cancelled": "The person stopped this answer. Do not go on with it unless they ask for it.",
     "interrupted": "The server had to end this answer. Check what was done before you go on with it.",
 }
+# What the note says of a user, by the name under which their message has it.
+_FACTS = {"calendar": "calendar feed on", "notifications": "notifications on"}
 _WITHDRAWN = (
     "No tool call has changed anything since the person's message. What you wrote here said otherwise: it was "
     "withdrawn, and the person does not see it. If it was about an earlier change, do not make that again: say that it "
@@ -238,7 +240,7 @@ def _render_time(details: dict[str, Any]) -> list[str]:
     if "now" not in details:
         return []
     here = render_wall_clock(datetime.fromisoformat(details["now"]), details.get("time_zone") or "UTC")
-    return [f"{here}, calendar feed on" if details.get("calendar") else here]
+    return [", ".join([here, *(words for name, words in _FACTS.items() if details.get(name))])]
 
 
 def _render_change(details: Mapping[str, Any]) -> str:

@@ -14,7 +14,8 @@ _ATTRIBUTE = r"\s[\w-]{1,20} ?=[^<>&\n]{0,60}"
 _OPENING = rf"(?:{_LESS}[ ]{{0,2}}hidden[ _-]?context(?:{_ATTRIBUTE})?[ ]{{0,4}}{_GREATER}|\[hidden[_-]?context\])"
 _CLOSING = rf"(?:{_LESS}[ ]{{0,2}}/[ ]{{0,2}}hidden[ _-]?context[ ]{{0,4}}{_GREATER}|\[/hidden[_-]?context\])"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
-_LINE_OF_CLOCK = rf"(?<![^\n]){_DAY} \d{{4}}-\d\d-\d\d \d\d:\d\d, [^\s<&\[`]{{1,50}}(?: calendar feed on)?\s{{0,8}}"
+_FACTS = "(?: calendar feed on,?)?(?: notifications on)?"
+_LINE_OF_CLOCK = rf"(?<![^\n]){_DAY} \d{{4}}-\d\d-\d\d \d\d:\d\d, [^\s<&\[`]{{1,50}}{_FACTS}\s{{0,8}}"
 _SHORT_HEADER = rf"(?<!\w)hidden context (?:{_ADDRESSEE}|{re.escape(_REMARK)})"
 _COLON = r"[*_ ]{0,4}:[*_ ]{0,4}"
 _PART = re.compile(
@@ -26,7 +27,7 @@ _PART = re.compile(
 )
 _DECORATION = re.compile(r"\A[\s:*_]*")
 _AFTER_HEADER = re.compile(rf"(?:`(?={_OPENING}))?(?:(?P<opening>{_OPENING})|(?P<rest>.))", re.IGNORECASE | re.DOTALL)
-_CLOCK = re.compile(r"\A\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?: calendar feed on)?(?:\s+|\Z)")
+_CLOCK = re.compile(rf"\A\w{{3}} \d{{4}}-\d\d-\d\d \d\d:\d\d, \S+{_FACTS}(?:\s+|\Z)")
 _CLOCK_BEGUN = re.compile(r"\w{1,3}\Z|\w{3} (?:\d[^\n]*)?\Z")
 _PARAGRAPH = re.compile(r"\s*\S.*?(?:\n[ \t\r]*\n\s*|\Z)", re.DOTALL)
 _LINE = re.compile(r"\s*\S[^\n]*\n?\s*")
@@ -47,7 +48,7 @@ _ATTRIBUTE_BEGUN = rf"(?:\s[\w-]{{0,20}}|{_ATTRIBUTE})?"
 _NAME = [*"hidden", r"[ _-]?", *"context", _ATTRIBUTE_BEGUN, r"[ ]{0,4}", r"(?:&(?:g|gt|#|#6|#62)?)?"]
 _TAG_BEGUN = rf"(?:&(?:l|lt|#|#6|#60)?|(?:{_LESS}[ ]{{0,2}}/?[ ]{{0,2}}|\[/?){_match_beginning(_NAME)})"
 _DATE = [" ", *[r"\d"] * 4, "-", r"\d", r"\d", "-", r"\d", r"\d", " "]
-_TIME = [r"\d", r"\d", ":", r"\d", r"\d", ",", " ", r"[^\s<&\[`]{1,50}", r"(?: [a-z ]{0,16})?", r"\s{0,8}", _TAG_BEGUN]
+_TIME = [r"\d", r"\d", ":", r"\d", r"\d", ",", " ", r"[^\s<&\[`]{1,50}", r"(?: [a-z ,]{0,34})?", r"\s{0,8}", _TAG_BEGUN]
 _CLOCK_STARTED = rf"(?:M|Mo|T|Tu|Th|W|We|F|Fr|S|Sa|Su|{_DAY}{_match_beginning(_DATE + _TIME)})"
 _BEGUN = re.compile(
     rf"(?:(?<!\w)h{_match_beginning(_HEADER[1:])}|(?<!\w)hidden context {_match_beginning([*map(re.escape, _REMARK)])}"

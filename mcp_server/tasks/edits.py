@@ -11,7 +11,7 @@ from mcp_server.tasks import changes, zones
 from mcp_server.tasks.changes import Caller, LoggedChange
 from mcp_server.tasks.fields import Task, TaskPatch
 from mcp_server.tasks.lists.statements import DUE_DAY
-from mcp_server.tasks.patches import apply_patch, create_next_task
+from mcp_server.tasks.patches import apply_patch, create_next_task, drop_reminder_without_time
 from mcp_server.tasks.results import Result, render_changed, render_deleted, render_tasks
 from mcp_server.tasks.zones import Now
 
@@ -94,7 +94,7 @@ async def move_overdue(tx: Transaction, caller: Caller, part: str) -> Result:
 def _move_to_today(task: Task, now: Now, clock: time) -> Task:
     has_passed = task.due_time is not None and task.due_time < clock
     moved = {"due_on": now.local.date(), "due_time": None if has_passed else task.due_time}
-    return task.model_copy(update={**moved, "updated_at": now.instant})
+    return drop_reminder_without_time(task.model_copy(update={**moved, "updated_at": now.instant}), {})
 
 
 async def delete_tasks(tx: Transaction, caller: Caller, ids: Sequence[int]) -> Result:

@@ -14,11 +14,14 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from common.clock import to_utc
 from mcp_server.arguments import (
+    DEFAULT,
     KEEP,
+    MAX_REMIND,
     NONE,
     NONE_IF_EMPTY,
     Argument,
     LongText,
+    OptionalMinutes,
     OptionalText,
     OptionalTexts,
     Priority,
@@ -30,7 +33,7 @@ from mcp_server.tasks.dates import Due
 
 ONE_OPEN = "tasks_one_open_of_series"  # the index that allows one open task in a series
 PRIORITIES = {"high": 1, "medium": 2, "low": 3}
-REMIND_NEVER, MAX_REMIND = -1, 40_320  # minutes
+REMIND_NEVER = -1  # minutes
 DUE_COLUMNS = {"due_on", "due_time"}
 
 _TITLE = Argument("1 to 200 characters on one line, not counting spaces around it")
@@ -56,7 +59,7 @@ _DUE = Argument("text such as Fri 2026-11-27 15:00, tomorrow, +1w or none")
 AddDue = Annotated[
     OptionalText,
     _DUE,
-    Field(description="Fri 2026-11-27 or Fri 2026-11-27 15:00; also tomorrow, Friday, 15:00."),
+    Field(description="Fri 2026-11-27 or Fri 2026-11-27 15:00; tomorrow, Friday, 15:00."),
 ]
 UpdateDue = Annotated[
     OptionalText,
@@ -83,6 +86,10 @@ AddRepeat = Annotated[
     OptionalText, _REPEAT, Field(description="RRULE: FREQ=WEEKLY;BYDAY=MO. FROM=DONE counts from completion.")
 ]
 UpdateRepeat = Annotated[OptionalText, _REPEAT, Field(description="As in add_task; none ends it.")]
+
+_REMIND = Argument(f"whole minutes from 0 to {MAX_REMIND:,}, or none or default")
+AddRemind = Annotated[OptionalMinutes, _REMIND, Field(description="Minutes before due, if asked; none: never.")]
+UpdateRemind = Annotated[OptionalMinutes, _REMIND, Field(description="Also default.")]
 
 
 @dataclass(frozen=True)
@@ -159,8 +166,9 @@ class Task(BaseModel):
         Field(
             ge=REMIND_NEVER,
             le=MAX_REMIND,
-            description="Minutes before the due time; none: no reminder, null: as the user has set.",
+            description="Minutes before the due time; none: never, null: as the user has set.",
         ),
+        Arguments(add=AddRemind, update=UpdateRemind),
     ] = None
 
     @classmethod
@@ -221,11 +229,11 @@ def render_value(name: str, value: Any) -> Any:
 
 
 def parse_value(name: str, argument: Any) -> Any:
-    """Returns the value to store for an argument, which "none" removes if it has no other meaning."""
+    """Returns the value to store for an argument, which "none" or "default" removes."""
     words = COLUMNS[name].words
     if words and argument in words:
         return words[argument]
-    return None if argument == NONE and Task.model_fields[name].default is None else argument
+    return None if argument in (NONE, DEFAULT) and Task.model_fields[name].default is None else argument
 
 
 class TaskPatch(dict[str, Any]):

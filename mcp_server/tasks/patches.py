@@ -1,11 +1,21 @@
 """Applies the arguments of a call to a task."""
 
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
-from mcp_server.errors import LabelInvalid, NotRepeating, RepeatEnded, RepeatNeedsDue, TooManyLabels
+from mcp_server.arguments import DEFAULT, NONE
+from mcp_server.errors import (
+    LabelInvalid,
+    NotRepeating,
+    ReminderNeedsTime,
+    RepeatEnded,
+    RepeatNeedsDue,
+    TooManyLabels,
+)
 from mcp_server.tasks import dates, repeats
 from mcp_server.tasks.dates import Due
-from mcp_server.tasks.fields import Task, TaskPatch, parse_value
+from mcp_server.tasks.fields import REMIND_NEVER, Task, TaskPatch, parse_value
 from mcp_server.tasks.zones import Now
 
 MAX_LABELS = 10
@@ -20,7 +30,7 @@ def apply_patch(task: Task, patch: TaskPatch, now: Now) -> Task:
     changed = {name: parse_value(name, value) for name, value in patch.items() if name not in _OTHER_ARGUMENTS}
     if not patch.keys().isdisjoint(_LABEL_ARGUMENTS):
         changed["labels"] = _merge_labels(task, patch)
-    return _apply_dates(task.model_copy(update=changed), patch, now)
+    return drop_reminder_without_time(_apply_dates(task.model_copy(update=changed), patch, now), patch)
 
 
 def _apply_dates(task: Task, patch: TaskPatch, now: Now) -> Task:
@@ -38,6 +48,15 @@ def _apply_dates(task: Task, patch: TaskPatch, now: Now) -> Task:
     series = (task.series or task.id) if rule else task.series
     day, time = (due.day, due.time) if due else (None, None)
     return task.model_copy(update={"due_on": day, "due_time": time, "repeat": rule, "series": series})
+
+
+def drop_reminder_without_time(task: Task, patch: Mapping[str, Any]) -> Task:
+    """Returns a task without minutes before a time that it does not have; raises an error if the patch gives them."""
+    if task.due_time is not None or task.remind in (None, REMIND_NEVER):
+        return task
+    if patch.get("remind") not in (None, NONE, DEFAULT):
+        raise ReminderNeedsTime
+    return task.model_copy(update={"remind": None})
 
 
 def _parse_rule(text: str, due: Due | None, now: Now) -> str | None:

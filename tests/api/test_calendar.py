@@ -165,6 +165,13 @@ class TestEvents:
         [alarm] = dentist.walk("VALARM")
         assert (alarm["action"], alarm["trigger"].dt) == ("DISPLAY", timedelta(0))
 
+    async def test_reminders(self, user: User) -> None:
+        for title, remind in (("early", 90), ("never", "none"), ("on time", 0)):
+            await add(user, title, due=TIME, remind=remind)
+        events = await read_events(await create_url(user))
+        alarms = {title: [alarm["trigger"].dt for alarm in event.walk("VALARM")] for title, event in events.items()}
+        assert alarms == {"early": [-timedelta(minutes=90)], "never": [], "on time": [timedelta(0)]}
+
     async def test_repeat_keeps_its_uid(self, user: User) -> None:
         task = await add(user, "water", due=DAY, repeat="FREQ=WEEKLY;BYDAY=MO")
         url = await create_url(user)

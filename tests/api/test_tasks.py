@@ -372,6 +372,7 @@ async def test_a_task_is_changed(alice: TaskListClient) -> None:
     assert (await changed(labels=[]))["labels"] == []
     assert (await changed(labels=[], add_labels=["two"]))["labels"] == ["two"]
     assert (await changed(priority=None))["priority"] is None
+    assert [(await changed(remind=value))["remind"] for value in (30, 0, "none", None)] == [30, 0, "none", None]
     assert (await changed(due="+1d"))["due"] == "2030-11-28"
     assert (await changed(due="2030-12-01 all day"))["time"] is None
     assert (await changed(repeat=""))["repeat"] is None
@@ -389,11 +390,43 @@ async def test_a_text_becomes_a_task(alice: TaskListClient) -> None:
     preview = (await alice.request("GET", f"/tasks/preview?{urlencode({'text': text, 'written': written})}")).json()
     spans = [(span["kind"], text[span["start"] : span["end"]]) for span in preview.pop("spans")]
     assert spans == [("repeat", "every friday"), ("time", "at 3pm"), ("label", "#family"), ("priority", "!high")]
-    fields = {"title": "call mum", "due": "2026-11-27", "time": "15:00", "repeat": "FREQ=WEEKLY;BYDAY=FR"}
+    fields = {
+        "title": "call mum",
+        "due": "2026-11-27",
+        "time": "15:00",
+        "repeat": "FREQ=WEEKLY;BYDAY=FR",
+        "remind": None,
+    }
     assert preview == fields | {"priority": "high", "labels": ["family"]}
     added = await alice.change("POST", "/tasks", {"text": text, "written": written, "default_due": "2026-12-24"})
     assert added["tasks"][0].items() >= preview.items()
     assert added["not_understood"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "remind", "left"),
+    [
+        ("call mum friday at 3pm, remind me 10 minutes before", 10, []),
+        ("call mum friday at 3pm with no reminder", "none", []),
+        ("call mum friday, remind me a day before", None, ["remind me a day before"]),
+    ],
+)
+async def test_text_with_a_reminder(
+    alice: TaskListClient, text: str, remind: int | str | None, left: list[str]
+) -> None:
+    preview = (await alice.request("GET", f"/tasks/preview?{urlencode({'text': text})}")).json()
+    assert preview["remind"] == remind
+    assert [span["text"] for span in preview["spans"] if span["kind"] == "unread"] == left
+    added = await alice.change("POST", "/tasks", {"text": text})
+    assert (added["tasks"][0]["remind"], added["not_understood"]) == (remind, left)
+    assert (added["tasks"][0]["title"] == "call mum") == (not left)
+
+
+async def test_reminder_needs_a_time(alice: TaskListClient) -> None:
+    await alice.add("rent", due="2030-11-27")
+    rejected = await alice.request("PATCH", "/tasks/1", {"remind": 10})
+    assert (rejected.status_code, "has none. Give due with a time" in rejected.text) == (400, True)
+    assert (await alice.get_view("all"))["tasks"][0]["remind"] is None
 
 
 async def test_an_hour_while_the_clock_changes(alice: TaskListClient) -> None:

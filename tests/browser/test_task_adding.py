@@ -44,12 +44,19 @@ async def test_parsed_fields_are_shown_and_can_stay_in_the_title(open_list: Open
     release.set()  # what is late is for another text
     await expect(task_list.understood(page).locator(".chip")).to_have_text(["Today", "#shop"])
 
-    await task_list.adding(page).fill("dentist 12/05")
-    await expect(task_list.understood(page)).to_contain_text(
-        "“12/05” is not understood as a date. Write it like “5 dec”"
+    await task_list.adding(page).fill("dentist tomorrow at 15:00, remind me an hour before")
+    await expect(task_list.understood(page).locator(".chip")).to_have_text(
+        ["Tomorrow, 15:00", "reminder 1 hour before"]
     )
+    await task_list.adding(page).fill("rent tomorrow, remind me a day before")
+    await expect(task_list.understood(page)).to_contain_text(
+        "“remind me a day before” is not understood. A reminder needs a time, such as 15:00."
+    )
+
+    await task_list.adding(page).fill("dentist 12/05")
+    await expect(task_list.understood(page)).to_contain_text("“12/05” is not understood. Write it like “5 dec”")
     await task_list.adding(page).press("Enter")
-    await expect(task_list.notice(page)).to_contain_text("Added “dentist 12/05”. “12/05” is not understood as a date.")
+    await expect(task_list.notice(page)).to_contain_text("Added “dentist 12/05”. “12/05” is not understood.")
 
 
 async def test_view_and_day_give_the_date_and_text_survives_a_reload(open_list: OpenPage) -> None:

@@ -81,6 +81,37 @@ async def test_ticks_keep_the_others_in_place_and_are_undone_or_rejected(open_li
     await expect(task_list.titles(page)).to_have_count(0)
 
 
+async def test_edit_a_reminder(open_list: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("dentist", due=f"{today()} 23:59", remind=10)
+    page = await open_list()
+    await expect(task_list.row(page, "dentist")).to_contain_text("reminder 10 min before")
+    await task_list.title_of(page, "dentist").click()
+    form = task_list.row(page, "").locator("form")
+    reminder = form.get_by_role("combobox", name="Reminder")
+    await expect(reminder).to_have_value("+10")
+    await expect(form.get_by_role("textbox", name="Minutes before")).to_have_count(0)
+    await reminder.select_option("Other")
+    for wrong in ("", "40321", "soon", "1.5"):
+        await form.get_by_role("textbox", name="Minutes before").fill(wrong)
+        await screen.button(form, "Save").click()
+        await expect(form.get_by_role("alert")).to_contain_text("Write the minutes as a whole number")
+    await reminder.select_option("1 day before")
+    await form.get_by_label("Time").fill("")
+    await screen.button(form, "Save").click()
+    await expect(form.get_by_role("alert")).to_contain_text("Add a time for this reminder.")
+    await form.get_by_label("Time").fill("23:58")
+    await screen.button(form, "Save").click()
+    await expect(task_list.row(page, "dentist")).to_contain_text("reminder 1 day before")
+    assert (await tasks.task("dentist"))["remind"] == 1440
+    await task_list.title_of(page, "dentist").click()
+    await reminder.select_option("Default")
+    await screen.button(form, "Save").click()
+    await expect(task_list.row(page, "dentist")).not_to_contain_text("reminder")
+    assert (await tasks.task("dentist"))["remind"] is None
+    await undo(page)
+    await expect(task_list.row(page, "dentist")).to_contain_text("reminder 1 day before")
+
+
 async def test_change_whose_answer_was_lost_is_made_once(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("plants", due="today", repeat="FREQ=DAILY")
     page = await open_list()
@@ -114,6 +145,8 @@ async def test_edit_every_field(open_list: OpenPage, tasks: TaskApi) -> None:
     await form.get_by_label("Date").fill(str(today(2)))
     await form.get_by_label("Time").fill("15:30")
     await form.get_by_role("textbox", name="Repeat").fill("every 2 weeks")
+    await form.get_by_role("combobox", name="Reminder").select_option("Other")
+    await form.get_by_role("textbox", name="Minutes before").fill("45")
     await form.get_by_role("combobox", name="Priority").select_option("High")
     await form.get_by_role("textbox", name="Labels").fill("shopping, work")
     await screen.button(form, "Save").click()
@@ -121,6 +154,7 @@ async def test_edit_every_field(open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.until("upcoming", ["milk"])
     task = await tasks.task("milk")
     assert (task["due"], task["time"], task["priority"]) == (str(today(2)), "15:30", "high")
+    assert task["remind"] == 45
     assert (task["description"], task["labels"]) == ("two litres", ["shopping", "work"])
     assert task["repeat"].startswith("FREQ=WEEKLY;INTERVAL=2;BYDAY=")
 

@@ -17,6 +17,7 @@ FULL: dict[str, Any] = {
     "priority": "high",
     "labels": ["shop"],
     "repeat": "FREQ=WEEKLY;BYDAY=FR",
+    "remind": 10,
 }
 """A value for each argument of add_task that sets a field: tests of surfaces expect these fields everywhere."""
 

@@ -2,11 +2,10 @@
 
 import inspect
 from datetime import UTC, datetime
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
-from fastmcp.tools import Tool
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy.dialects import postgresql
 
 from mcp_server import arguments, tools
@@ -75,38 +74,32 @@ def test_numbers_of_a_field(name: str, least: int, most: int) -> None:
             Task.model_validate(row | {name: wrong})
 
 
-async def set_minutes(
-    *,
-    minutes: Annotated[
-        arguments.OptionalNumber[Annotated[int, Field(ge=1, le=600)]],
-        arguments.Argument("a whole number from 1 to 600, or none"),
-        Field(description="How long it takes."),
-    ] = None,
-) -> None:
-    """A tool with an optional number, as no field has one yet."""
-
-
 def test_number_is_published_as_text() -> None:
-    published = tools.publish_parameters(set_minutes, Tool.from_function(set_minutes).parameters)
-    assert published["properties"] == {
-        "minutes": {"type": "string", "description": "How long it takes.", "default": ""}
-    }
+    [add] = [tool for tool in tools.create_tools(with_user_id=False) if tool.name == "add_task"]
+    published = add.parameters["properties"]["remind"]
+    assert (published["type"], published["default"], {*published}) == ("string", "", {"type", "description", "default"})
 
 
+@pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize(
-    ("given", "value"), [(30, 30), ("30", 30), ("none", "none"), ("", None), ("null", None), (None, None)]
+    ("given", "value", "stored"),
+    [
+        *((30, 30, 30), ("30", 30, 30), (0, 0, 0), (40_320, 40_320, 40_320)),
+        *(("none", "none", -1), ("default", "default", None)),
+    ],
 )
-def test_number(given: object, value: object) -> None:
-    read = TypeAdapter(get_type_hints(set_minutes, include_extras=True)["minutes"]).validate_python(given)
-    assert read == value
-    assert TaskPatch(minutes=read) == ({} if value is None else {"minutes": value})
+def test_minutes(tool: str, given: object, value: object, stored: int | None) -> None:
+    read = TypeAdapter(getattr(ARGUMENTS["remind"], tool)).validate_python(given)
+    assert (read, TaskPatch(remind=read)) == (value, {"remind": value})
+    assert parse_value("remind", read) == stored
 
 
-@pytest.mark.parametrize("given", [0, 601, "601", "many", True, 1.5, [1]])
-def test_number_that_is_rejected(given: object) -> None:
+@pytest.mark.parametrize("given", ["", "null", None])
+def test_minutes_that_are_not_given(given: object) -> None:
+    assert TaskPatch(remind=TypeAdapter(ARGUMENTS["remind"].add).validate_python(given)) == {}
+
+
+@pytest.mark.parametrize("given", [-1, 40_321, "40321", "many", "10 minutes", True, 1.5, [1]])
+def test_minutes_that_are_rejected(given: object) -> None:
     with pytest.raises(ValidationError):
-        TypeAdapter(get_type_hints(set_minutes, include_extras=True)["minutes"]).validate_python(given)
-
-
-def test_none_removes_a_number() -> None:
-    assert (parse_value("series", "none"), parse_value("series", 5)) == (None, 5)
+        TypeAdapter(ARGUMENTS["remind"].add).validate_python(given)

@@ -23,7 +23,7 @@ PARAMETERS = {
     "update_task": {*FULL, "task_id", "also", "add_labels", "remove_labels", "status", "undo"},
     "delete_task": {"task_id", "also"},
 }
-TASK = {*FULL, "remind", "user_id", "id", "status", "series", "created_at", "updated_at", "completed_at"}
+TASK = {*FULL, "user_id", "id", "status", "series", "created_at", "updated_at", "completed_at"}
 TASK |= {"next", "deleted", "deleted_at", "also", "not_found"}
 REQUIRED_ARGUMENTS = {"add_task": ["title"], "list_tasks": []}
 REQUIRED_ARGUMENTS |= {name: ["task_id"] for name in ("complete_task", "update_task", "delete_task")}
@@ -157,6 +157,7 @@ async def test_each_change_can_be_made_alone_though_all_are_sent(
     assert "Nothing" in await tools.error("update_task", **nothing)
     changes: dict[str, tuple[Any, str, Any]] = {name: ("none", name, EMPTY.get(name)) for name in FULL} | {
         "title": ("oat milk", "title", "oat milk"),
+        "remind": ("default", "remind", None),
         "due": ("+1w", "due", due("2026-12-04 15:00")),
         "labels": (["a"], "labels", ["a"]),
         "add_labels": (["b"], "labels", ["a", "b"]),

@@ -18,7 +18,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("delete_task", {}),
 ]
 EMPTY = {
-    **dict.fromkeys([*FULL, "remind", "completed_at", "series", "next", "deleted", "deleted_at"]),
+    **dict.fromkeys([*FULL, "completed_at", "series", "next", "deleted", "deleted_at"]),
     **{name: [] for name in ("labels", "also", "not_found")},
 }
 

@@ -9,7 +9,8 @@ from tests.scripted_model import ScriptedModel
 Json = dict[str, Any]
 
 _TIME = re.compile(
-    r"<HiddenContext>\n(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?:, calendar feed on)?)(?:\nThe [^<]*)?\n</HiddenContext>$"
+    r"<HiddenContext>\n(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d, \S+(?:, calendar feed on)?(?:, notifications on)?)"
+    r"(?:\nThe [^<]*)?\n</HiddenContext>$"
 )
 
 

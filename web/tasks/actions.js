@@ -118,7 +118,7 @@ export class TaskActions {
     if (change.order < this.#withdrawn) return;
     if (reverts) return this.#notify(summary, { batches, about: reverts.about, redo: !reverts.redo });
     if (!added) return this.#notify(`${summary}${describeNext(change, tasks, this.#ui.today)}`, { batches, about: summary });
-    const doubts = notUnderstood.map((words) => LIST.notADate(words)).join(" ");
+    const doubts = notUnderstood.map((words) => LIST.unread(words)).join(" ");
     const about = `${summary} “${tasks[0]?.title ?? text}”`;
     this.#notify(doubts ? `${about}. ${doubts}` : about, { batches, about }, tasks[0]?.id);
   }

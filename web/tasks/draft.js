@@ -105,10 +105,10 @@ export class TaskDraft {
 
   /** The task as it is shown until it is saved. @returns {Task} */
   get task() {
-    const { title, due = null, time = null, repeat = null, priority = null, labels = [] } = this.#preview.current ?? {};
+    const { title, due = null, time = null, repeat = null, remind = null, priority = null, labels = [] } = this.#preview.current ?? {};
     return {
       ...{ id: 0, description: "", status: "pending", completed: null, deleted: null },
-      ...{ title: title ?? this.text.trim(), due: due ?? this.defaultDay, time, repeat, priority, labels },
+      ...{ title: title ?? this.text.trim(), due: due ?? this.defaultDay, time, repeat, remind, priority, labels },
     };
   }
 
@@ -210,7 +210,7 @@ export function moveEarlierTexts(unsaved) {
 
 /** @param {Unsaved} unsaved @param {{key: string, text: string, fields: object}} task @param {number} order */
 function moveUnsentTask(unsaved, { key, text, fields }, order) {
-  const added = { title: text.trim(), description: "", status: "pending", due: null, time: null, repeat: null, priority: null, labels: [] };
+  const added = { title: text.trim(), description: "", status: "pending", due: null, time: null, repeat: null, remind: null, priority: null, labels: [] };
   const requests = [{ ...addRequest(fields), key }];
   unsaved.set(`change/${key}`, { key, order, requests, text, summary: LIST.was.added, added: { ...added, completed: null, deleted: null, id: -order } }, null);
 }

@@ -2,7 +2,7 @@
 import { icon } from "../icons.js";
 import { LIST } from "../texts.js";
 import { html } from "../vendor/lit-html/lit-html.js";
-import { dueInGrammar, dueWords, isBlank, isPast, LANGUAGE, lengthOf, removeBidiControls, repeatWords } from "../words.js";
+import { dueInGrammar, dueWords, isBlank, isPast, LANGUAGE, lengthOf, reminderWords, removeBidiControls, repeatWords } from "../words.js";
 /** @import {Task, TaskPreview} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -13,6 +13,14 @@ const MAX_DESCRIPTION_LENGTH = 4000;
 const MAX_LABELS = 10;
 const MAX_LABEL_LENGTH = 40;
 const MAX_TIP_LENGTH = 300;
+/** @type {Record<string, string>} */
+/** Signs keep the numbers in this order. @type {Record<string, string>} */
+const REMINDERS = {
+  default: "Default",
+  ...{ "+0": "When due", "+5": "5 minutes before", "+10": "10 minutes before", "+30": "30 minutes before" },
+  ...{ "+60": "1 hour before", "+1440": "1 day before", other: "Other", none: "Never" },
+};
+const MAX_REMINDER = 40320;
 /** @type {Record<string, string>} */
 export const PRIORITIES = { high: "High", medium: "Medium", low: "Low", none: "None" };
 
@@ -27,6 +35,7 @@ export const PRIORITIES = { high: "High", medium: "Medium", low: "Low", none: "N
  * @property {string} [hint]
  * @property {number} [lines]
  * @property {Record<string, string>} [options]
+ * @property {(written: Record<string, string>) => boolean} [shown] always, if there is none
  */
 
 /**
@@ -93,6 +102,29 @@ export const FIELDS = [
       repeat && html`<span title=${repeatWords(repeat)}>${icon("repeat")}<span class="words">${repeatWords(repeat)}</span></span>`,
   },
   {
+    name: "remind",
+    inputs: [
+      { name: "remind", label: "Reminder", options: REMINDERS, text: ({ remind }) => optionOf(remind) },
+      {
+        ...{ name: "minutes", label: "Minutes before", hint: "45", shown: (written) => written.remind === "other" },
+        text: ({ remind }) => (optionOf(remind) === "other" ? String(remind) : ""),
+      },
+    ],
+    value: ({ written }) => reminderOf(written),
+    check: ({ written, differs }) => {
+      if (!differs("remind") && !differs("minutes")) return "";
+      const minutes = reminderOf(written);
+      if (minutes === null || minutes === "none") return "";
+      if (!Number.isInteger(minutes) || minutes < 0 || minutes > MAX_REMINDER) return "Write the minutes as a whole number of up to 40,320.";
+      return written.date && written.time ? "" : "Add a time for this reminder.";
+    },
+    send: ({ written }) => reminderOf(written) ?? "default",
+    row: ({ remind, status }) => {
+      const words = status === "pending" && reminderWords(remind);
+      return words && html`<span title=${words}>${icon("bell")}<span class="words">${words}</span></span>`;
+    },
+  },
+  {
     name: "priority",
     inputs: [{ name: "priority", label: "Priority", options: PRIORITIES, text: ({ priority }) => priority ?? "none" }],
     value: ({ written }) => (written.priority === "none" ? null : written.priority),
@@ -118,7 +150,7 @@ export const FIELDS = [
 ];
 
 /** What a row shows beside the title, in this order. @type {readonly (keyof Task)[]} */
-const ROW_ORDER = ["description", "labels", "repeat", "due", "priority"];
+const ROW_ORDER = ["description", "labels", "repeat", "remind", "due", "priority"];
 export const ROW_FIELDS = ROW_ORDER.flatMap((wanted) => FIELDS.find(({ name }) => name === wanted)?.row ?? []);
 
 export const INPUTS = FIELDS.flatMap(({ inputs }) => inputs);
@@ -140,6 +172,20 @@ export function changesOf(edited) {
   const fields = changed.map(({ name, value, send }) => [name, send ? send(edited) : (value(edited) ?? "none")]);
   const shown = changed.map(({ name, value, show }) => (show ? show(edited) : { [name]: value(edited) }));
   return { fields: Object.fromEntries(fields), as: /** @type {Partial<Task>} */ (Object.assign({}, ...shown)) };
+}
+
+/** Returns the option that shows when a task reminds. A task that an earlier page has stored has nothing. @param {Task["remind"] | undefined} remind */
+function optionOf(remind = null) {
+  if (remind === null) return "default";
+  if (remind === "none") return "none";
+  return `+${remind}` in REMINDERS ? `+${remind}` : "other";
+}
+
+/** @param {Record<string, string>} written @returns {Task["remind"]} */
+function reminderOf({ remind, minutes }) {
+  if (remind === "default") return null;
+  if (remind === "none") return "none";
+  return Number(remind === "other" ? minutes.trim() || NaN : remind);
 }
 
 /** @param {string} text */

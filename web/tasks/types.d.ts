@@ -12,6 +12,8 @@ export interface Task {
   labels: string[];
   /** A rule of RFC 5545. */
   repeat: string | null;
+  /** Minutes before its time; null: as the user has set. */
+  remind: number | "none" | null;
   /** Instants. */
   completed: string | null;
   deleted: string | null;
@@ -30,7 +32,7 @@ export interface When {
 }
 
 /** What the server understands of a text. */
-export interface TaskPreview extends Pick<Task, "title" | "due" | "time" | "repeat" | "priority" | "labels"> {
+export interface TaskPreview extends Pick<Task, "title" | "due" | "time" | "repeat" | "remind" | "priority" | "labels" | "remind"> {
   spans: { start: number; end: number; kind: "date" | "time" | "repeat" | "priority" | "label" | "unread"; text: string; reason: string }[];
 }
 

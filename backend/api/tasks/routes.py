@@ -33,7 +33,8 @@ _MAX_ID = 2**63 - 1
 _MAX_ALSO = 99
 _DAYS = 28
 _MAX_BATCHES = 100
-_REMOVABLE = {*schemas.OPTIONAL_FIELDS} - {"labels"}  # the tools remove them by the word "none"
+# The words by which the tools remove the values of fields.
+_REMOVED = dict.fromkeys({*schemas.OPTIONAL_FIELDS} - {"labels"}, "none") | {"remind": "default"}
 
 TaskId = Annotated[int, Path(ge=1, le=_MAX_ID)]
 Number = Annotated[int | None, Query(ge=0, le=_MAX_ID)]
@@ -151,6 +152,7 @@ async def add_task(
         "repeat": reading.when and reading.when.repeat,
         "priority": reading.priority,
         "labels": list(reading.labels) or None,
+        "remind": reading.remind,
     }
     arguments = {name: value for name, value in fields.items() if value is not None}
     changed = await _change(services, user, key, "add_task", arguments)
@@ -191,9 +193,7 @@ async def update_task(
     if fields == {"status": "completed"}:
         return await _change(services, user, key, "complete_task", {"task_id": task_id, **also})
     # The tools take null for "not given" and not for "nothing".
-    arguments = {
-        name: "none" if name in _REMOVABLE and value in (None, "") else value for name, value in fields.items()
-    }
+    arguments = {name: _REMOVED.get(name, value) if value in (None, "") else value for name, value in fields.items()}
     if arguments.get("labels", ()) in (None, []):
         arguments |= {"labels": None, "remove_labels": ["*"]}
     return await _change(services, user, key, "update_task", {"task_id": task_id, **arguments, **also})

@@ -57,6 +57,7 @@ class TaskPreview(BaseModel):
     repeat: str | None = None
     priority: str | None = None
     labels: Sequence[str] = ()
+    remind: int | Literal["none"] | None = None
     spans: Sequence[english.Span] = ()
 
     @classmethod
@@ -69,6 +70,7 @@ class TaskPreview(BaseModel):
             repeat=when and when.repeat,
             priority=reading.priority,
             labels=reading.labels,
+            remind=reading.remind,
             spans=reading.spans,
         )
 

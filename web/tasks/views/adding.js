@@ -4,7 +4,7 @@ import { problemOfDraft } from "../draft.js";
 import { PRIORITIES } from "../fields.js";
 import { icon, iconButton } from "../../icons.js";
 import { LIST, TEXTS } from "../../texts.js";
-import { between, clockWords, dayWords, fullDay, isBlank, LANGUAGE, removeBidiControls, repeatWords } from "../../words.js";
+import { between, clockWords, dayWords, fullDay, isBlank, LANGUAGE, reminderWords, removeBidiControls, repeatWords } from "../../words.js";
 /** @import {Ui} from "../ui.js" */
 
 /** Renders the line that adds tasks. @param {Ui} ui */
@@ -56,7 +56,7 @@ const asideView = (text, index, ui) => html`
 
 /** Renders what the server understood. @param {Ui} ui */
 function chips({ draft: adding, today, changed }) {
-  const { due = null, time = null, repeat = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
+  const { due = null, time = null, repeat = null, remind = null, labels = [], priority = null, spans = [] } = adding.understood ?? {};
   const day = due ?? adding.defaultDay;
   const words = day && (between(today, day) > 1 ? fullDay(day, today) : dayWords(day, today));
   const problem = problemOfDraft(adding.text, adding.understood?.title);
@@ -73,8 +73,9 @@ function chips({ draft: adding, today, changed }) {
         </span>`
       : nothing}
     ${repeat ? html`<span class="chip">${icon("repeat")}${repeatWords(repeat)}</span>` : nothing}
+    ${remind === null ? nothing : html`<span class="chip">${icon("bell")}${reminderWords(remind)}</span>`}
     ${priority ? html`<span class="chip priority ${priority}">${icon("flag")}${PRIORITIES[priority]}</span>` : nothing}
     ${labels.map((label) => html`<span class="chip" dir="auto">#${label}</span>`)}
-    ${spans.filter(({ kind }) => kind === "unread").map(({ text, reason }) => html`<span class="problem">${LIST.notADate(removeBidiControls(text))} ${reason || LIST.dateHint}</span>`)}
+    ${spans.filter(({ kind }) => kind === "unread").map(({ text, reason }) => html`<span class="problem">${LIST.unread(removeBidiControls(text))} ${reason || LIST.dateHint}</span>`)}
   `;
 }

@@ -12,7 +12,9 @@ import { selectView } from "./tools.js";
 export function editingView(editing, ui) {
   const written = (/** @type {Event} */ { target }) => {
     const { name, value } = /** @type {HTMLInputElement} */ (target);
-    if (name in editing.written && ui.editing === editing) editing.write(name, value); // a form that is removed says that it has changed
+    if (!(name in editing.written) || ui.editing !== editing) return; // a form that is removed says that it has changed
+    editing.write(name, value);
+    if (target instanceof HTMLSelectElement) ui.changed(); // it may show another input
   };
   const { problem, deleted } = editing;
   return html`
@@ -29,7 +31,7 @@ export function editingView(editing, ui) {
     >
       ${deleted ? html`<p class="elsewhere" role="status">${LIST.deletedElsewhere}</p>` : nothing}
       ${INPUTS.filter(({ lines }) => lines).map((input) => [area(input, editing), notesOf(input, editing, ui)])}
-      <div class="fields">${INPUTS.filter(({ lines }) => !lines).map((input) => [field(input, editing), notesOf(input, editing, ui)])}</div>
+      <div class="fields">${INPUTS.filter(({ lines, shown }) => !lines && (shown?.(editing.written) ?? true)).map((input) => [field(input, editing), notesOf(input, editing, ui)])}</div>
       ${editing.files}
       ${problem && !problem.input ? html`<p class="problem" role="alert">${problem.text}</p>` : nothing}
       <div class="ends">
