@@ -64,7 +64,8 @@ def read_task(text: str, now: datetime, order: DateOrder | None = None, *, dates
     if reminder is None:
         frame.update(clause.head if clause else ())
         has_time = when is not None and when.time is not None
-        reminder = choose_reminder(words, reminders, edges, frame, has_time=has_time)
+        known = frame.union(at for atom in used for at in range(atom.first, atom.end))
+        reminder = choose_reminder(words, reminders, edges, known, has_time=has_time)
     tags = [atom for atom in tags if is_edge_tag(words, atom, edges)]
     unread = [_create_span(words, atom) for atom in reminder.unread]
     if other_language:

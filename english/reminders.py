@@ -55,9 +55,9 @@ def find_clause(words: Words, groups: Sequence[Group]) -> Clause | None:
     return None
 
 
-def choose_reminder(words: Words, atoms: Sequence[Atom], edges: Edges, frame: Set[int], *, has_time: bool) -> Choice:
-    """Of a text with a due time or without; `frame` are its polite words, such as "remind me to"."""
-    is_framed = any(words.key(at) in ("remind", "reminder") for at in frame)
+def choose_reminder(words: Words, atoms: Sequence[Atom], edges: Edges, known: Set[int], *, has_time: bool) -> Choice:
+    """Of a text with a due time or without; `known` are the words of its date, and polite ones like "remind me to"."""
+    is_framed = any(words.key(at) in ("remind", "reminder") for at in known)
     phrases = [
         (atom, atom.meaning)
         for atom in atoms
@@ -65,7 +65,7 @@ def choose_reminder(words: Words, atoms: Sequence[Atom], edges: Edges, frame: Se
         and _is_of_user(words, atom.first)
         and (edges.reach_on_from(atom.end) or edges.reach_back_from(atom.first))
     ]
-    if not is_framed and all(meaning.is_bare for _, meaning in phrases):
+    if not is_framed and all(meaning.is_bare and atom.first - 1 not in known for atom, meaning in phrases):
         return Choice()
     if reason := _find_reason(words, phrases, has_time=has_time):
         reasons = [(atom, meaning.reason or reason) for atom, meaning in phrases]

@@ -80,8 +80,8 @@ class RepeatNeedsDue(CallError):
 
 
 class ReminderNeedsTime(CallError):
-    """A reminder comes before a due time, and this task has none. Give due with a time, such as Fri 2026-11-27 15:00,
-    or leave remind empty."""
+    """A reminder comes before a due time, and this task has none. Give a due time, such as Fri 2026-11-27 15:00, or no
+    reminder."""
 
 
 class NotRepeating(CallError):

@@ -39,6 +39,7 @@ class ResultTask(BaseModel):
     priority: str | None = None
     labels: list[str] = []
     repeat: str | None = None
+    remind: int | str | None = None
     completed_at: str | None = None
     next_due: Annotated[str | None, Field(validation_alias=AliasPath("next", "due"))] = None
 
@@ -69,6 +70,8 @@ class ChatTurn:
     answer: str = ""
     now: datetime | None = None
     """The user's clock, from a note."""
+    has_notifications: bool = False
+    """Whether a note says that the user's notifications are on."""
     selected: tuple[int, ...] = ()
     """The tasks that "these" means."""
     made: list[tuple[Sequence[FunctionCall], dict[str | None, str]]] = field(default_factory=list)
@@ -91,17 +94,19 @@ def parse_turns(messages: Sequence[ChatMessage]) -> list[ChatTurn]:
     turns = [ChatTurn("")]
     outputs: dict[str | None, str] = {}
     now: datetime | None = None
+    has_notifications = False
     tagged: list[str] = []
     for message in messages:
         if message.role == "user" and (about := _parse_tagged(message.content)):
             tagged = about
         elif message.role == "user" and _NOTE.match(message.content):
-            now = _parse_clock(message.content) or now
+            if said := _NOW.search(message.content):
+                now, has_notifications = _parse_clock(said) or now, said["notifications"] is not None
             if not (turns[-1].made or turns[-1].answer):  # a retry's note comes after the message
-                turns[-1].now = now
+                turns[-1].now, turns[-1].has_notifications = now, has_notifications
         elif message.role == "user":
             request, selected = _extract_numbers(_FILES.sub("", _QUOTATION.sub("", message.content, count=1)), tagged)
-            turns.append(ChatTurn(request, now=now, selected=selected))
+            turns.append(ChatTurn(request, now=now, has_notifications=has_notifications, selected=selected))
             tagged = []
         elif message.role == "tool":
             outputs[message.tool_call_id] = message.content
@@ -129,10 +134,9 @@ def _extract_numbers(request: str, tagged: Sequence[str]) -> tuple[str, tuple[in
     return _TAG.sub(lambda tag: f"#{tag[1]}" if tag[1] in tagged else tag[0], text), selected
 
 
-def _parse_clock(note: str) -> datetime | None:
-    found = _NOW.search(note)
+def _parse_clock(note: re.Match[str]) -> datetime | None:
     try:
-        return local_time(datetime.fromisoformat(found[1]), found[2]) if found else None
+        return local_time(datetime.fromisoformat(note[1]), note[2])
     except ValueError:
         return None
 

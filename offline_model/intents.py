@@ -12,7 +12,7 @@ from offline_model import replies
 from offline_model.language.slots import DEEDS, NAMING, SLOTS, TYPED
 from offline_model.language.text import Template, Text
 from offline_model.plans import Intent, Kind, Plan, changing, listing
-from offline_model.plans.adding import add
+from offline_model.plans.adding import add, add_reminder
 from offline_model.plans.changing import change, delete, say, set_done
 from offline_model.plans.listing import find, show, show_first, show_group
 from offline_model.replies import ADDED, CHANGED, COMPLETED, DELETED, NO_QUESTION, REOPENED
@@ -31,6 +31,7 @@ _SHOW_MY = f"{_SHOW} [all] [is|are|'s] [my|the|our|of] [my|the]"
 _SHOW_WHAT_IS = f"{_SHOW} [all] [is|are|'s] [my|the|our] [<noun>|anything|[do] i have] [<that_is>|is|are|'s]"
 _date, _no_date, _no_repeat = change("due"), change(due="none"), change(repeat="none")
 _complete, _reopen = set_done(True), set_done(False)
+_no_reminder = change(remind="none")
 _high, _priority = change(priority="high"), change("priority")
 _title, _description, _no_description = change("title"), change("description"), change(description="none")
 _important = show(" with high priority", status="pending", priority="high", order="due")
@@ -61,11 +62,11 @@ ROWS = (
     R("(make|set up) [me] (the|some|<one>) [new] <noun> {new}", add, ADDED),
     R("(new <noun>|[new] (<noun>|to do) :) {new}", add, ADDED),
     R("add {rest}", say, replies.NO_TITLE),
-    R("<remind> {new}", add, replies.REMINDED),
-    R("<remind_me> {when} (to|about|of|that i (have|need) to) {new}", add, replies.REMINDED),
-    R("remind me about {undated}", say, replies.NO_REMINDERS),
-    R("(remind|wake|notify|alert) me [up] <time> {rest}", say, replies.NO_REMINDERS),
-    R("(set|change|add) (a|an|the|my) (reminder (for|at|on|in)|alarm|timer) {rest}", say, replies.NO_REMINDERS),
+    R("<remind> {new}", add_reminder, ADDED),
+    R("<remind_me> {when} (to|about|of|that i (have|need) to) {new}", add_reminder, ADDED),
+    R("remind me about {undated}", say, replies.NO_REMINDER),
+    R("(remind|wake|notify|alert) me [up] <time> {rest}", say, replies.NO_REMINDER),
+    R("(set|change|add) (a|an|the|my) (reminder (for|at|on|in)|alarm|timer) {rest}", say, replies.NO_REMINDER),
     R("(don't|do not) [let me] forget [the|my] {duty}", add, ADDED),
     R("(i|we) (must|should|gotta) [also|still] {duty}", add, ADDED),
     R("(i|we) [also|still|really] need [some|more] {duty}", add, ADDED),
@@ -134,6 +135,13 @@ ROWS = (
     R("{task} (should not|shouldn't|must not|needn't) repeat [anymore|any more]", _no_repeat, CHANGED),
     R("(clear|remove|delete) [the] repeat (of|from|for) {task}", _no_repeat, CHANGED),
     R("skip [[the] next] {task} [<once>]", change(due="next"), CHANGED),
+    # Reminders.
+    R("remind me {reminder} before [the|my|our] {task} [starts|begins|is due]", changing.remind, CHANGED),
+    R("(set|add|create) [a|the] reminder [for] {reminder} before [the|my|our] {task}", changing.remind, CHANGED),
+    R("[set|change|move] [the|my] reminder (of|for) {task} to {reminder} before", changing.remind, CHANGED),
+    R("(no|without) (reminder|reminders) (for|of|about) [the|my|our] {task}", _no_reminder, CHANGED),
+    R("(<do_not>|stop) (remind|reminding) me (of|about) [the|my|our] {task} [anymore|any more]", _no_reminder, CHANGED),
+    R("(clear|remove|delete|cancel) [the|my] (reminder|reminders) (of|for|from) {task}", _no_reminder, CHANGED),
     # Priorities and labels.
     R("(make|give|mark|set) {task} [as|to] [a] {priority} priority", _priority, CHANGED),
     R("(set|change) [the] priority of {task} (to|as) {priority}", _priority, CHANGED),

@@ -146,7 +146,7 @@ def _understand(turns: list[ChatTurn], order: DateOrder | None) -> tuple[Sequenc
     places = (
         at for at, intent in enumerate(intents) for name in intent.phrases if phrase in (name, *split_parts(name))
     )
-    return intents[next(places, 0) if phrase else 0 :], Context(chosen, turns[:-1])
+    return intents[next(places, 0) if phrase else 0 :], Context(chosen, turns[:-1], turns[-1].has_notifications)
 
 
 def _find_pointed(intents: Sequence[Intent], listed: Sequence[int], *, may_delete: bool) -> dict[str, tuple[int, ...]]:

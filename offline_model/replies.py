@@ -3,11 +3,16 @@
 import re
 from collections.abc import Sequence
 
+from common.task_words import describe_reminder
 from offline_model.conversation import ResultPage, ResultTask, ToolResult
 from offline_model.language.words import is_foreign, may_be_task
 
 ABOUT = 'I am the offline model and follow simple rules. Say "help" to see what I can do.'
-NO_REMINDERS = 'I can\'t send reminders yet. Say "add call mum on Friday" to add a task with a date.'
+NO_REMINDER = (
+    'Say what I shall remind you of and when, for example "remind me to call mum tomorrow at 9" or "remind me an hour '
+    'before dentist".'
+)
+NOTIFICATIONS_OFF = "To be reminded, switch on Notifications in the menu."
 AGENT_WORK = '"write a shopping list for pancakes to shopping.md" or "count the words of notes.txt"'
 USE_A_MODEL = "give this server a `CEREBRAS_API_KEY`, or an `LLM_PROVIDER` and its key, and restart it."
 NEEDS_MODEL = (
@@ -21,6 +26,7 @@ HELP = f"""I am the offline model. I follow simple rules and know only your task
 - add dentist tomorrow at 3pm / water the plants every Monday / move dentist to Friday / what's due today?
 - move everything due today to tomorrow / snooze dentist by a week / skip the plants this week
 - no, I meant Wednesday / mark them done / complete the first two
+- add dentist tomorrow at 3pm, remind me an hour before / remind me a day before dentist / no reminder for dentist
 - make dentist high priority / tag gym with health / stop repeating the plants
 - what is on my list? / what's overdue? / show my work tasks / find milk / what did I do last week? / more
 - the milk is done / I finished all the shopping / the milk is not done yet
@@ -28,7 +34,7 @@ HELP = f"""I am the offline model. I follow simple rules and know only your task
 - do task 3: for {AGENT_WORK}
 - delete the milk task / delete all done tasks / undo / bring back the milk
 
-I can't send reminders yet, and I can't talk about anything else.
+I can't talk about anything else.
 
 To talk to an AI model, {USE_A_MODEL}"""
 GREETING = 'Hello! I am the offline model and keep your to-do list. Say "add buy milk", or "help" to see what I can do.'
@@ -42,7 +48,7 @@ NO_QUESTION = 'There is nothing to confirm. Tell me what to do, or say "help".'
 NO_VERB = 'What should I do with it? Say, for example, "complete milk" or "delete milk".'
 FIRST_TIME = "I don't know when you last did it, so it is due today. The next date counts from the day you complete it."
 NOT_UNDERSTOOD = "I did not understand {words} as a date, so I left it in the title."
-OTHER_WEEKDAY = '"{words}" does not exist: {reason} I added nothing. Say which day you mean.'
+NOT_CLEAR = '"{words}" is not clear: {reason} I added nothing. Please say it again.'
 OTHER_CLOCK = "I only know the time in your own time zone, so I did nothing. Say the time as your own clock shows it."
 NO_BULK = 'I can\'t do that to your whole list. Name the tasks, or a group such as "everything due today".'
 NO_SUBJECT = "Which task do you mean? Say words from its title."
@@ -67,7 +73,6 @@ MISSING = 'I found no {kind} that matches "{phrase}". To see every task, say:\n\
 NOT_WITH_TOOLS = "I can't do that here, because the tool {tool} is not available."
 STOPPED = "I stopped after {steps} steps, the most that I take for one message. Tell me what is still to do."
 ADDED = "Added {tasks}."
-REMINDED = f"{ADDED} I can't send reminders yet."
 CHANGED = "Changed {tasks}."
 COMPLETED = "Completed {tasks}."
 REOPENED = "Reopened {tasks}."
@@ -167,7 +172,8 @@ def _render_date(task: ResultTask) -> str:
     """Renders the due date, or of a completed task that repeats, the next one."""
     if task.next_due:
         return f" (next {task.next_due})"
-    return f" ({_render_due(task)}{', repeats' if task.repeat else ''})" if task.due else ""
+    reminder = "" if task.remind is None else f", {describe_reminder(task.remind)}"
+    return f" ({_render_due(task)}{', repeats' if task.repeat else ''}{reminder})" if task.due else ""
 
 
 def _render_due(task: ResultTask) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from string import punctuation
+from typing import Any
 
 import english
 from english.words import word_set
@@ -32,8 +33,8 @@ _GROUPS = [
     Template("(everything|all [of] [my|the] <things>) (with the label|labelled|labeled|tagged [with|as]) {label}"),
     Template("all [of] [my|the|our] {label} [<things>]"),
 ]
-Fields = dict[str, str]
-"""The arguments `due` and `repeat` of a tool."""
+Fields = dict[str, Any]
+"""The arguments `due`, `repeat` and `remind` of a tool."""
 
 
 @lru_cache(1_000)
@@ -70,6 +71,12 @@ def read_earlier(text: Text) -> Fields | None:
     """Reads "a day" as "-1d"."""
     shift = english.read_shift(text.raw)
     return {"due": shift.replace("+", "-")} if shift else None
+
+
+def read_reminder(text: Text) -> Fields | None:
+    """Reads "30 minutes", before which a task reminds."""
+    reading = read_task(text.replace_raw(f"x at 15:00, remind me {text.raw} before"))
+    return {"remind": reading.remind} if reading.title == "x" and isinstance(reading.remind, int) else None
 
 
 def read_correction(text: Text) -> Fields | None:
@@ -194,6 +201,7 @@ VALUES: dict[str, Callable[[Text], Fields | None]] = {
     "date": read_new_date,
     "earlier": read_earlier,
     "new_date": read_correction,
+    "reminder": read_reminder,
     "period": lambda text: read_date(text.replace_raw(f"every {text.raw}")),
 }
 """Functions that read the text of a slot as fields of a task."""
@@ -233,7 +241,7 @@ TARGETS = ("subject", "task", "group")
 """Slots that may also mean a group of tasks."""
 TYPED = word_set("""
     bullets new_repeating undated when at_other_clock days list_on_days new_date group
-    date old_date earlier period priority label list bare_list numbers number
+    date old_date earlier reminder period priority label list bare_list numbers number
     """)
 """Slots that accept only a certain kind of text."""
 DEEDS = word_set("past own_deed deed deed_not_done search_of_deed")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from offline_model import replies
 from offline_model.conversation import ChatTurn, ToolResult
 from offline_model.language.text import Text
 
@@ -38,6 +39,7 @@ Kind = Literal["request", "aside", "reply"]
 class Context:
     chosen: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     earlier: Sequence[ChatTurn] = ()
+    has_notifications: bool = False
 
     @property
     def last(self) -> ChatTurn:
@@ -76,3 +78,9 @@ def create_calls(tool: str, ids: Sequence[int], **arguments: Any) -> Calls:
         PlannedCall(tool, {"task_id": first, **arguments} | ({"also": others} if others else {}))
         for first, *others in groups
     )
+
+
+def tell_notifications(answer: str, context: Context) -> str:
+    """Adds to the answer to a request for a reminder that notifications are not known to be on."""
+    is_told = context.has_notifications or replies.NOTIFICATIONS_OFF in answer
+    return answer if is_told else f"{answer}\n\n{replies.NOTIFICATIONS_OFF}"

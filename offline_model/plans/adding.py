@@ -11,7 +11,7 @@ from offline_model import replies
 from offline_model.language import slots
 from offline_model.language.text import JOINT, Template, Text
 from offline_model.language.words import PREPOSITIONS, VERBS, tokens
-from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop
+from offline_model.plans import MAX_TASKS, Calls, Context, Intent, PlannedCall, Steps, Stop, tell_notifications
 
 _LIST_HEAD = Template("the following|these|this (:|(to|on) <our_list>)|[:] (to|on) <our_list>|:")
 _HEAD = Template(
@@ -40,8 +40,8 @@ def add(intent: Intent, context: Context) -> Steps:
     if not drafts:
         return replies.NO_TITLE
     for span in (span for draft in drafts for span in draft.reading.spans if span.reason):
-        # The user must say whether the weekday or the date is wrong.
-        raise Stop(replies.OTHER_WEEKDAY.format(words=span.text, reason=span.reason))
+        # The user must say whether the weekday or the date is wrong, or at what time a reminder is due.
+        raise Stop(replies.NOT_CLEAR.format(words=span.text, reason=span.reason))
     unread = dict.fromkeys(f'"{words}"' for draft in drafts for words in draft.reading.unread)
     is_dated = any("due" in draft.fields for draft in drafts)
     if not is_dated:
@@ -52,7 +52,14 @@ def add(intent: Intent, context: Context) -> Steps:
         parts.append(replies.NOT_UNDERSTOOD.format(words=" and ".join(unread)))
     if any("FROM=DONE" in draft.fields.get("repeat", "") for draft in drafts):
         parts.append(replies.FIRST_TIME)
-    return "\n\n".join(parts)
+    answer = "\n\n".join(parts)
+    is_reminder = any(isinstance(draft.fields.get("remind"), int) for draft in drafts)
+    return tell_notifications(answer, context) if is_reminder else answer
+
+
+def add_reminder(intent: Intent, context: Context) -> Steps:
+    """Adds what the user wants to be reminded of."""
+    return tell_notifications((yield from add(intent, context)), context)
 
 
 def _create_calls(drafts: Sequence[Draft]) -> Calls:
@@ -99,12 +106,15 @@ def _read_line(line: Text, list_name: str, when: str) -> list[Draft]:
     dates = _share_fields([slots.create_fields(reading.when) for reading in readings], is_leading=is_leading)
     priorities = _share_fields([{"priority": reading.priority} if reading.priority else {} for reading in readings])
     labels = _share_fields([{"labels": list(reading.labels)} if reading.labels else {} for reading in readings])
+    reminders = _share_fields([{} if reading.remind is None else {"remind": reading.remind} for reading in readings])
     drafts = []
-    for text, reading, date, priority, label in zip(texts, readings, dates, priorities, labels, strict=True):
+    for text, reading, date, priority, label, reminder in zip(
+        texts, readings, dates, priorities, labels, reminders, strict=True
+    ):
         title, own_list = slots.split_list_name(text.replace_raw(reading.title))
         names = dict.fromkeys(filter(None, [*label.get("labels", []), list_name or own_list]))
         tags = {"labels": list(names)} if names else {}
-        drafts.append(Draft(title.unquote(), {**date, **priority, **tags}, reading))
+        drafts.append(Draft(title.unquote(), {**date, **priority, **tags, **reminder}, reading))
     if drafts:
         drafts[-1] = replace(drafts[-1], fields={**drafts[-1].fields, **described})
     return drafts
@@ -152,7 +162,7 @@ def _join_tags(line: Text) -> list[_Span]:
 
 
 def _is_tag(text: Text) -> bool:
-    return slots.read_task(text.replace_raw(f"x, {text.raw}")).title == "x"
+    return any(slots.read_task(text.replace_raw(f"{title}, {text.raw}")).title == "x" for title in ("x", "x at 15:00"))
 
 
 def _get_item(line: Text, span: _Span) -> Text:

@@ -8,7 +8,16 @@ from offline_model import assignments, replies
 from offline_model.conversation import ResultTask
 from offline_model.language import slots
 from offline_model.language.text import Text
-from offline_model.plans import CHANGING_TOOLS, Context, Intent, Plan, PlannedCall, Steps, create_calls
+from offline_model.plans import (
+    CHANGING_TOOLS,
+    Context,
+    Intent,
+    Plan,
+    PlannedCall,
+    Steps,
+    create_calls,
+    tell_notifications,
+)
 from offline_model.plans.lookup import (
     FIRST_DONE,
     FIRST_OPEN,
@@ -51,6 +60,11 @@ def change(field: str = "", *, tool: str = "update_task", **fixed: Any) -> Plan:
 
 
 delete = change(tool="delete_task")
+
+
+def remind(intent: Intent, context: Context) -> Steps:
+    """Changes when the named tasks remind."""
+    return tell_notifications((yield from change("remind")(intent, context)), context)
 
 
 def _read_fields(field: str, intent: Intent, found: FoundTasks) -> dict[str, Any]:

@@ -425,7 +425,7 @@ async def test_text_with_a_reminder(
 async def test_reminder_needs_a_time(alice: TaskListClient) -> None:
     await alice.add("rent", due="2030-11-27")
     rejected = await alice.request("PATCH", "/tasks/1", {"remind": 10})
-    assert (rejected.status_code, "has none. Give due with a time" in rejected.text) == (400, True)
+    assert (rejected.status_code, "has none. Give a due time" in rejected.text) == (400, True)
     assert (await alice.get_view("all"))["tasks"][0]["remind"] is None
 
 

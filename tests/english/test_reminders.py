@@ -44,6 +44,7 @@ def test_reminder_after_a_time(phrase: str, joint: str, minutes: int | str) -> N
     [
         ("remind me to call mum in 2 hours", "call mum", "Mon 2026-11-23 12:40", None),
         ("remind me to call mum at 15:00 10 minutes before", "call mum", "Mon 2026-11-23 15:00", 10),
+        ("call mum at 15:00 10 minutes before", "call mum", "Mon 2026-11-23 15:00", 10),
         ("remind me at 9 to call mum", "call mum", "Tue 2026-11-24 09:00", None),
         ("call mum tomorrow, remind me at 9", "call mum", "Tue 2026-11-24 09:00", None),
         ("call mum, remind me tomorrow at 9", "call mum", "Tue 2026-11-24 09:00", None),
@@ -108,7 +109,11 @@ def test_reminder_that_is_left_whole(text: str, title: str, unread: str, reason:
     [
         *("ask bob to remind me", "remind mum 10 minutes before lunch", "turn off reminder emails", "remind me"),
         *("buy no reminders", "write about reminders before bed", "have Bob remind me", "fix reminder bug"),
-        *("read no reminder of the past", "check why the app does not remind me to drink"),
+        *(
+            "leave home 10 minutes before",
+            "read no reminder of the past",
+            "check why the app does not remind me to drink",
+        ),
     ],
 )
 def test_title_about_reminders(text: str) -> None:

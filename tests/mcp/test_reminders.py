@@ -7,7 +7,7 @@ import pytest
 from tests.mcp.calls import Tools
 
 TIMED: dict[str, Any] = {"due": "Fri 2996-11-25 15:00"}
-NEEDS_TIME = "this task has none. Give due with a time"
+NEEDS_TIME = "this task has none. Give a due time"
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ DIALOGUES: list[tuple[str, Steps]] = [
         "today",
         [
             ("sort by date", "I can't sort your list"),
-            ("remind me about the gym", "I can't send reminders"),
+            ("remind me about the gym", "Say what I shall remind you of"),
             ("make everything high priority", NO_BULK),
         ],
     ),
