@@ -21,6 +21,7 @@ from common.settings import (
     is_loopback,
     limit_per_user,
 )
+from common.smtp_url import read_smtp_url
 
 ProviderName = Literal[
     "cerebras",
@@ -45,6 +46,10 @@ SHUTDOWN_SECONDS = 15.0
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
 _CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said so far comes with each message
+
+
+# An address, or a name with one; parts of a name that are quoted are none.
+_SENDER = re.compile(r"(?:[^<>@,;:\"\\]+ )?<?([A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+)>?")
 
 
 def _is_key(key: SecretStr) -> bool:
@@ -185,6 +190,81 @@ class TokenLimitSettings(AddressSettings):
     """
 
 
+def _lists_origins(entries: tuple[str, ...]) -> bool:
+    # Not at the top: reading the settings is what every command waits for.
+    from common.web_origins import parse_origin
+
+    try:
+        return all(map(parse_origin, entries))
+    except ValueError:
+        return False
+
+
+def _is_mail_server(url: SecretStr) -> bool:
+    try:
+        return bool(read_smtp_url(url.get_secret_value()))
+    except ValueError:
+        return False
+
+
+def _is_sender(text: str) -> bool:
+    return _SENDER.fullmatch(text) is not None and text.isprintable()
+
+
+def _is_contact(text: str) -> bool:
+    return text.isascii() and text.isprintable() and re.fullmatch(r"mailto:\S+@\S+|https://\S+", text) is not None
+
+
+class AlertSettings(PageSettings):
+    """How notifications leave this server, and where to."""
+
+    alerts_contact: (
+        Annotated[str, require(_is_contact, "must be mailto: with an e-mail address, or an https address")] | None
+    ) = None
+    """Notifications. ALERTS_CONTACT is where the push services of browsers can reach whoever runs this server, such as
+    mailto:you@example.com. They get it with each notification. Apple's demands one that exists, for iPhones and Safari.
+    Default: BACKEND_URL, if it begins with https.
+    """
+    alert_hosts: Annotated[
+        CommaSeparated,
+        require(_lists_origins, "must list hosts such as ntfy.sh or http://192.168.1.5:8080, separated by commas"),
+    ] = ()
+    """The hosts to which ntfy and webhooks may send, separated by commas: ntfy.sh means https://ntfy.sh, and others are
+    written as http://192.168.1.5:8080. A name whose address is this machine's own is never used; list localhost or the
+    address itself. Default: none, so that users cannot add ntfy or webhooks.
+    """
+    smtp_url: (
+        Annotated[
+            SecretStr, require(_is_mail_server, "must be smtps://USER:PASSWORD@HOST or smtp://USER:PASSWORD@HOST:PORT")
+        ]
+        | None
+    ) = None
+    """The mail server that sends notifications by e-mail. smtps://USER:PASSWORD@HOST uses TLS (port 465), smtp://… uses
+    STARTTLS (port 587); signs such as @ and / in the password are written as %40 and %2F. Only a server on this
+    machine, or one with ?tls=off at its end, is used without TLS. Without USER:PASSWORD@ there is no login.
+    """
+    smtp_from: Annotated[str, require(_is_sender, "must be an address such as To-dos <todo@example.com>")] | None = None
+    """Who sends these e-mails, such as To-dos <todo@example.com>."""
+    smtp_recipients: CommaSeparated = ()
+    """Who may get them, separated by commas: addresses, @example.com for everybody there, or * for everybody. Otherwise
+    any user could send e-mail to strangers in your name.
+    """
+
+    @property
+    def push_contact(self) -> str | None:
+        """The contact that push services get (RFC 8292: `sub`)."""
+        if self.alerts_contact is not None:
+            return self.alerts_contact
+        address = urlsplit(self.backend_url or "")
+        return self.backend_url if address.scheme == "https" and not is_loopback(address.hostname or "") else None
+
+    def find_smtp_problem(self) -> str | None:
+        """Returns which setting of e-mail is missing, as a sentence."""
+        if self.smtp_url is None or (self.smtp_from and self.smtp_recipients):
+            return None
+        return "SMTP_URL needs SMTP_FROM and SMTP_RECIPIENTS. See .env.example for what they mean."
+
+
 class ModelSettings(BaseSettings):
     """Which model answers, and what it is sent."""
 
@@ -253,7 +333,13 @@ class ModelSettings(BaseSettings):
 
 
 class BackendSettings(
-    ProviderSettings, TokenLimitSettings, ServersSettings, ApprovalSettings, ModelSettings, ServiceSettings
+    ProviderSettings,
+    TokenLimitSettings,
+    ServersSettings,
+    ApprovalSettings,
+    AlertSettings,
+    ModelSettings,
+    ServiceSettings,
 ):
     """The backend's configuration; every field is an environment variable of the same name."""
 
@@ -374,6 +460,8 @@ class BackendSettings(
         others = self.mcp_token_secret, self.auth_jwt_secret, self.owner_secret
         if self.workspace_token_secret is not None and self.workspace_token_secret in others:
             return "WORKSPACE_TOKEN_SECRET must differ from the other secrets. Make one with `openssl rand -hex 32`."
+        if problem := self.find_smtp_problem():
+            return problem
         return super().find_problem()
 
     @property

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.alerts.channels.addresses import parse_url
 from common.text import is_storable
+from common.web_origins import parse_url
 
 _MAX_URL_CHARS = 2_048
 _PUBLIC_KEY_BYTES, _AUTH_BYTES = 65, 16

@@ -1,4 +1,4 @@
-"""Addresses on the web to which notifications may be sent: read in one way, and compared with what is listed."""
+"""Reads the addresses of other servers in one way, and compares them with those that are allowed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
