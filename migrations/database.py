@@ -7,11 +7,12 @@ from alembic.config import Config
 from sqlalchemy import Connection, Table
 
 from backend.accounts import schema as accounts_schema
+from backend.alerts.channels import schema as channels_schema
 from backend.conversations import schema
 from mcp_server.models import TaskRow
 from migrations.functions import ACROSS_USERS, OF_TRANSACTIONS
 
-METADATA = [schema.METADATA, accounts_schema.METADATA, TaskRow.metadata]
+METADATA = [schema.METADATA, accounts_schema.METADATA, channels_schema.METADATA, TaskRow.metadata]
 # Roles belong to the whole cluster: an administrator or another migration may have created it. The second block tries
 # the role, because since PostgreSQL 16 the creator of a role is its member, but may not use SET ROLE.
 _CREATE_ROLE = """

@@ -208,6 +208,14 @@ ACROSS_USERS = {
         ) RETURNING due.user_id, due.session_id, due.renew_at
         """,
     ),
+    # Stores the first candidate. Of processes that start at the same time, the others wait for its transaction.
+    "vapid_key(candidate bytea)": (
+        "TABLE (key bytea)",
+        """
+        INSERT INTO vapid_keys (id, private_key) VALUES (1, candidate) ON CONFLICT DO NOTHING;
+        SELECT private_key FROM vapid_keys
+        """,
+    ),
     "sweep_kept_requests(hours integer, most integer)": (
         "SETOF text",
         """

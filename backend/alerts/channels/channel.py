@@ -1,9 +1,15 @@
 """What every channel of notifications has in common: its message, its result and the problems that users read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
+
+from common.text import remove_invisible
+
+_SPACES = "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"
+_TO_SPACE = str.maketrans(_SPACES, " " * len(_SPACES))
+_MAX_TITLE_CHARS, _MAX_BODY_CHARS = 250, 4_000
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,20 @@ class Message:
     proof: str | None
     late: bool
     actions: bool
+
+    def clean(self) -> Self:
+        """Returns it with a title of one line, and without characters that would change how the rest is read."""
+        title = clean_text(self.title.translate(_TO_SPACE)).strip()
+        body = clean_text(self.body.replace("\r\n", "\n").replace("\r", "\n")).strip()
+        return replace(self, title=shorten(title, _MAX_TITLE_CHARS), body=shorten(body, _MAX_BODY_CHARS))
+
+
+def clean_text(text: str) -> str:
+    return remove_invisible(text.encode("utf-8", "replace").decode())  # a lone surrogate could not be sent
+
+
+def shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 class Outcome(StrEnum):

@@ -7,8 +7,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from backend.alerts.channels.channel import PROBLEMS, Channel
+from backend.alerts.channels.email import EmailChannel, Recipients
+from backend.alerts.channels.http import HttpSender
+from backend.alerts.channels.ntfy import NtfyChannel
+from backend.alerts.channels.push import create_push_channel
 from backend.alerts.channels.targets import EmailTarget, NtfyTarget, PushTarget, Target, WebhookTarget
+from backend.alerts.channels.vapid import VapidKey
+from backend.alerts.channels.webhook import WebhookChannel
 from backend.errors import BackendError
+from backend.settings import AlertSettings
+from common.smtp_url import read_smtp_url
+from common.web_origins import AllowedOrigins
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,21 @@ CHANNELS: Mapping[str, ChannelKind] = {
         ChannelKind("email", "E-mail", EmailTarget, ("SMTP_URL", "SMTP_FROM", "SMTP_RECIPIENTS"), confirms=False),
     )
 }
+
+
+def create_channels(settings: AlertSettings, key: VapidKey) -> dict[str, Channel]:
+    """Creates the channels that the operator has set up, by their kinds.
+
+    Their clock is the machine's: push services and receivers of webhooks check times by their own.
+    """
+    channels: dict[str, Channel] = {"push": create_push_channel(key, settings.push_contact)}
+    if settings.alert_hosts:
+        http = HttpSender(AllowedOrigins(settings.alert_hosts))
+        channels |= {"ntfy": NtfyChannel(http), "webhook": WebhookChannel(http)}
+    if settings.smtp_url is not None and settings.smtp_from is not None:
+        server = read_smtp_url(settings.smtp_url.get_secret_value())
+        channels["email"] = EmailChannel(server, settings.smtp_from, Recipients(settings.smtp_recipients))
+    return channels
 
 
 class InvalidChannel(BackendError):
