@@ -55,6 +55,9 @@ class TaskRow(_OwnedRow, table=True):
 
     The due date is in the user's local time. Priority 1 is high, 3 is low. The tasks of one repeat have the id of the
     first as their `series`.
+
+    When it alerts is no field of a task: `alert_at` is computed by the backend while `alert_stale_since` is set, which
+    triggers of `migrations/alerts.py` do.
     """
 
     __tablename__ = "tasks"  # pyright: ignore[reportAssignmentType]
@@ -68,6 +71,8 @@ class TaskRow(_OwnedRow, table=True):
         _index("tasks_by_due", text(DUE_DAY), text(URGENCY), text(DUE_TIME), "id", where="status = 'pending'"),
         _index("tasks_by_completion", text(COMPLETION), "id", where="status = 'completed'"),
         _index(ONE_OPEN, "series", unique=True, where="status = 'pending'"),
+        Index("tasks_by_alert", "alert_at", "user_id", "id", postgresql_where=text("alert_at IS NOT NULL")),
+        Index("tasks_by_stale_alert", "alert_stale_since", postgresql_where=text("alert_stale_since IS NOT NULL")),
     )
 
     id: int = Field(sa_column=Column(BigInteger, primary_key=True, autoincrement=False))
@@ -84,6 +89,9 @@ class TaskRow(_OwnedRow, table=True):
     repeat: str | None = Field(sa_type=Text)
     series: int | None = Field(sa_type=BigInteger)
     remind: int | None = Field(sa_type=Integer)
+    snoozed_until: datetime | None = Field(sa_column=Column(TIMESTAMP(timezone=True)))
+    alert_at: datetime | None = Field(sa_column=Column(TIMESTAMP(timezone=True)))
+    alert_stale_since: datetime | None = Field(sa_column=Column(TIMESTAMP(timezone=True)))
     folded: str | None = Field(sa_column=Column(Text, Computed(FOLD_ACCENTS.format(_SEARCHED_TEXT), persisted=True)))
 
 

@@ -7,12 +7,17 @@ from alembic.config import Config
 from sqlalchemy import Connection, Table
 
 from backend.accounts import schema as accounts_schema
+from backend.alerts import schema as alerts_schema
 from backend.alerts.channels import schema as channels_schema
 from backend.conversations import schema
 from mcp_server.models import TaskRow
+from migrations.alerts import ALERT_HELPERS, ALERT_TRIGGERS, ALERTS_ACROSS_USERS
 from migrations.functions import ACROSS_USERS, OF_TRANSACTIONS
 
-METADATA = [schema.METADATA, accounts_schema.METADATA, channels_schema.METADATA, TaskRow.metadata]
+METADATA = [
+    *(schema.METADATA, accounts_schema.METADATA, alerts_schema.METADATA, channels_schema.METADATA),
+    TaskRow.metadata,
+]
 # Roles belong to the whole cluster: an administrator or another migration may have created it. The second block tries
 # the role, because since PostgreSQL 16 the creator of a role is its member, but may not use SET ROLE.
 _CREATE_ROLE = """
@@ -73,8 +78,9 @@ def create_database(connection: Connection) -> None:
         metadata.create_all(connection)
         for table in metadata.tables.values():
             protect_table(driver, table)
-    driver.execute(OF_TRANSACTIONS)
-    for signature, (returned, statement) in ACROSS_USERS.items():
+    for functions in (OF_TRANSACTIONS, ALERT_HELPERS, ALERT_TRIGGERS):
+        driver.execute(functions)
+    for signature, (returned, statement) in (ACROSS_USERS | ALERTS_ACROSS_USERS).items():
         create_function(driver, signature, returned, statement)
     driver.execute(_OPEN_SHARED_TABLES)
 

@@ -1,0 +1,148 @@
+"""The clock of notifications: computes when tasks alert, and moves what is due to the outbox.
+
+Every process has one. They need no connection of their own, and so work behind any pooler.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from psycopg.types.json import Jsonb
+
+from backend.alerts import metrics
+from backend.alerts.instants import choose_zone, find_alert, find_digest, get_instant
+from common.clock import Clock
+from common.database import NO_USER, Database
+
+TICK_SECONDS = 5.0
+_CHECK_EVERY = timedelta(hours=1)
+_AT_ONCE = 500  # rows in a statement, which are computed in a few milliseconds
+_SWEPT_AT_ONCE = 1_000
+_STALE = "SELECT * FROM stale_alerts(%(most)s)"
+_SET = "SELECT set_alerts(%(instants)s)"
+_STALE_DIGESTS = "SELECT * FROM stale_digests(%(most)s)"
+_SET_DIGESTS = "SELECT set_digests(%(instants)s)"
+_COMING = "SELECT * FROM coming_alerts(%(after)s, %(user)s, %(id)s, %(most)s)"
+_MARK = "SELECT mark_alerts(%(instants)s, %(now)s)"
+_MARK_DIGESTS = "SELECT mark_digests(%(now)s)"
+_CLAIM = "SELECT moved, oldest FROM claim_alerts(%(now)s, %(most)s)"
+_SWEEP = "SELECT sweep_alerts(%(now)s, %(most)s)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is known of a task to compute when it alerts; `alert_at` is what is stored."""
+
+    user_id: str
+    id: int
+    due_on: date | None
+    due_time: time | None
+    snoozed_until: datetime | None
+    remind: int
+    time_zone: str | None
+    alert_at: datetime | None
+    stale_since: datetime | None
+
+    def get_due(self, zone: ZoneInfo) -> datetime | None:
+        if self.due_on is None or self.due_time is None:
+            return None
+        return get_instant(self.due_on, self.due_time, zone)
+
+
+@dataclass(frozen=True, slots=True)
+class _Digest:
+    user_id: str
+    digest_time: time
+    digest_on: date | None
+    time_zone: str | None
+    stale_since: datetime
+
+
+class AlertClock:
+    def __init__(self, database: Database, clock: Clock, time_zone: str, *, at_once: int = _AT_ONCE) -> None:
+        """`time_zone` is the zone of users who have none; `at_once` is the most rows of a transaction."""
+        self._database, self._clock, self._zone, self._at_once = database, clock, time_zone, at_once
+        self._checked_at: datetime | None = None
+
+    async def tick(self) -> None:
+        """Does what is due now, for all users. Raises `DatabaseUnavailable`."""
+        now = self._clock()
+        if self._checked_at is None or abs(now - self._checked_at) >= _CHECK_EVERY:  # the clock may be set back
+            await self._check_instants(now)
+            self._checked_at = now
+        while await self._refresh(now) >= self._at_once:
+            pass
+        while await self._claim(now) >= self._at_once:
+            pass
+
+    async def _refresh(self, now: datetime) -> int:
+        """Computes the instants that were marked; returns how many at most of a kind."""
+        async with self._database.transaction(NO_USER) as tx:
+            stale = await tx.execute(_STALE, _Task, most=self._at_once)
+            stale_digests = await tx.execute(_STALE_DIGESTS, _Digest, most=self._at_once)
+        tasks, digests = await stale.fetchall(), await stale_digests.fetchall()
+        if tasks:
+            instants = Jsonb([self._compute(task, now) for task in tasks])
+            await self._database.execute(NO_USER, _SET, instants=instants)
+        if digests:
+            instants = Jsonb([self._compute_digest(digest, now) for digest in digests])
+            await self._database.execute(NO_USER, _SET_DIGESTS, instants=instants)
+        return max(len(tasks), len(digests))
+
+    def _compute(self, task: _Task, now: datetime) -> dict[str, str | int | None]:
+        assert task.stale_since is not None
+        alert_at, due = task.snoozed_until, task.get_due(choose_zone(task.time_zone, self._zone))
+        if alert_at is None and due is not None:
+            since = min(task.stale_since, now)  # the database's clock may be ahead
+            alert_at = find_alert(due, task.remind, since=since, is_set=task.alert_at is not None)
+        return {
+            "user_id": task.user_id,
+            "id": task.id,
+            "stale_since": task.stale_since.isoformat(),
+            "alert_at": alert_at and alert_at.isoformat(),
+        }
+
+    def _compute_digest(self, digest: _Digest, now: datetime) -> dict[str, str]:
+        zone, since = choose_zone(digest.time_zone, self._zone), min(digest.stale_since, now)
+        instant, day = find_digest(digest.digest_time, zone, since=since, last_day=digest.digest_on)
+        return {
+            "user_id": digest.user_id,
+            "stale_since": digest.stale_since.isoformat(),
+            "digest_at": instant.isoformat(),
+            "digest_day": day.isoformat(),
+        }
+
+    async def _check_instants(self, now: datetime) -> None:
+        """Marks what an update of the time zone database has changed, and deletes old alerts."""
+        ZoneInfo.clear_cache()
+        async with self._database.transaction(NO_USER) as tx:
+            await tx.execute(_MARK_DIGESTS, now=now)
+            await tx.execute(_SWEEP, now=now, most=_SWEPT_AT_ONCE)
+        after = {"after": now, "user": "", "id": 0}
+        while coming := await self._database.fetch_all(NO_USER, _COMING, _Task, most=self._at_once, **after):
+            await self._mark(self._find_changed(coming), now)
+            after = {"after": coming[-1].alert_at, "user": coming[-1].user_id, "id": coming[-1].id}
+
+    def _find_changed(self, coming: Iterable[_Task]) -> list[_Task]:
+        """Returns the tasks that would alert neither when they are due, nor as long before that as they should."""
+        changed = list[_Task]()
+        for task in coming:
+            due = task.get_due(choose_zone(task.time_zone, self._zone))
+            if due is None or task.alert_at not in (due, due - timedelta(minutes=task.remind)):
+                changed.append(task)
+        return changed
+
+    async def _mark(self, tasks: Iterable[_Task], now: datetime) -> None:
+        instants = [
+            {"user_id": task.user_id, "id": task.id, "alert_at": task.alert_at and task.alert_at.isoformat()}
+            for task in tasks
+        ]
+        if instants:
+            await self._database.execute(NO_USER, _MARK, instants=Jsonb(instants), now=now)
+
+    async def _claim(self, now: datetime) -> int:
+        [row] = await self._database.fetch_all(NO_USER, _CLAIM, now=now, most=self._at_once)
+        oldest = row["oldest"]
+        metrics.OLDEST_SECONDS.set(max(0.0, (now - oldest).total_seconds()) if oldest else 0.0)
+        return row["moved"]
