@@ -17,12 +17,19 @@ from backend.accounts.sessions import Sessions
 from backend.accounts.tokens import PersonalTokens
 from backend.agents.assistant import create_assistant
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
+from backend.alerts.available_channels import AvailableChannels
+from backend.alerts.clock import TICK_SECONDS, AlertClock
+from backend.alerts.composer import Composer
+from backend.alerts.sender import LOOK_SECONDS as SENDER_SECONDS
+from backend.alerts.sender import Sender
+from backend.alerts.service import AlertService
 from backend.api import calendar, files, health, memory, openapi, profile, usage
 from backend.api.accounts import links as link_routes
 from backend.api.accounts import oidc as oidc_routes
 from backend.api.accounts import passwords as password_routes
 from backend.api.accounts import sessions as session_routes
 from backend.api.accounts import tokens as token_routes
+from backend.api.alerts import routes as alerts
 from backend.api.chatkit import routes as chatkit
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.dependencies import Services, require_scope
@@ -85,11 +92,13 @@ _ROUTERS = (
     *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
     *(link_routes.router, link_routes.user_router, oidc_routes.router),
-    *(token_routes.router, consent.router, profile.router),
+    *(token_routes.router, consent.router, profile.router, alerts.public_router, alerts.router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _LINKS_PER_MINUTE = 10  # taken from an address
 _PROVIDER_REQUESTS_PER_MINUTE = 120  # of a network, such as an office
+_TEST_ALERTS_PER_MINUTE = 10  # of a user
+_PROOFS_PER_MINUTE = 600  # of a network
 _CORS = {
     "allow_credentials": True,
     "allow_methods": ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
@@ -209,8 +218,10 @@ async def _open_services(
         cards = CardService(database, tools, clock, zone)
         stack.push_async_callback(cards.close)
         folder_files = FolderFiles(workspace) if workspace else None
+        alert_service = await _open_alerts(settings, database, tools, stack)
         yield Services(
             database=database,
+            alerts=alert_service,
             sessions=sessions,
             passwords=_create_passwords(settings, database),
             personal_tokens=_create_personal_tokens(settings, database),
@@ -235,6 +246,8 @@ async def _open_services(
             sign_in_limit=RateLimit(_SIGN_INS_PER_MINUTE),
             link_limit=RateLimit(_LINKS_PER_MINUTE),
             provider_limit=RateLimit(_PROVIDER_REQUESTS_PER_MINUTE),
+            alert_test_limit=RateLimit(_TEST_ALERTS_PER_MINUTE),
+            alert_proof_limit=RateLimit(_PROOFS_PER_MINUTE),
             requests=create_request_queue(settings.limit_requests_at_once),
             open_responses=SimultaneousLimit(settings.limit_open_responses),
             backend_url=settings.backend_url,
@@ -260,6 +273,27 @@ async def _open_oidc(
     provider_sessions = ProviderSessions(database, sessions, provider, sealer)
     await stack.enter_async_context(run_sweeps(provider_sessions.renew_due, every_seconds=LOOK_SECONDS))
     return OidcSignIn(provider, sealer, provider_sessions)
+
+
+async def _open_alerts(
+    settings: BackendSettings, database: Database, tools: TaskTools, stack: AsyncExitStack
+) -> AlertService:
+    """Starts the clock of notifications, and what sends them."""
+    clock, channels = settings.create_clock(), AvailableChannels(database, settings)
+    composer = Composer(database, tools, time_zone=settings.time_zone, address=settings.address)
+    sender = Sender(database, composer, channels, clock, needs_account=settings.has_accounts)
+    stack.push_async_callback(sender.close)
+    alert_clock = AlertClock(database, clock, settings.time_zone)
+    await stack.enter_async_context(run_sweeps(alert_clock.tick, every_seconds=TICK_SECONDS))
+    await stack.enter_async_context(run_sweeps(sender.send_due, every_seconds=SENDER_SECONDS))
+    return AlertService(
+        database=database,
+        tools=tools,
+        sender=sender,
+        composer=composer,
+        channels=channels,
+        clock=clock,
+    )
 
 
 async def _open_runs(

@@ -102,8 +102,8 @@ WHEN (NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_alert_device();
 # What is read of a task to compute when it alerts.
 _COLUMNS = """tasks.user_id, tasks.id, tasks.due_on, tasks.due_time, tasks.snoozed_until,
             coalesce(tasks.remind, settings.remind, 0) AS remind, profiles.time_zone, tasks.alert_at"""
-_OF_USERS = """LEFT JOIN profiles ON profiles.user_id = {0}.user_id
-        LEFT JOIN alert_settings AS settings ON settings.user_id = {0}.user_id"""
+_OF_USERS = """LEFT JOIN profiles ON profiles.user_id = tasks.user_id
+        LEFT JOIN alert_settings AS settings ON settings.user_id = tasks.user_id"""
 _INSTANTS = """TABLE (
         user_id text, id bigint, due_on date, due_time time, snoozed_until timestamptz, remind integer, time_zone text,
         alert_at timestamptz, stale_since timestamptz
@@ -113,7 +113,9 @@ ALERTS_ACROSS_USERS = {
     "stale_alerts(most integer)": (
         _INSTANTS,
         f"""
-        SELECT {_COLUMNS}, tasks.alert_stale_since FROM tasks {_OF_USERS.format("tasks")}
+        SELECT {_COLUMNS},
+            tasks.alert_stale_since
+        FROM tasks {_OF_USERS}
         WHERE tasks.alert_stale_since IS NOT NULL ORDER BY tasks.alert_stale_since LIMIT most
         """,
     ),
@@ -121,7 +123,9 @@ ALERTS_ACROSS_USERS = {
     "coming_alerts(after timestamptz, after_user text, after_id bigint, most integer)": (
         _INSTANTS,
         f"""
-        SELECT {_COLUMNS}, NULL::timestamptz FROM tasks {_OF_USERS.format("tasks")}
+        SELECT {_COLUMNS},
+            NULL::timestamptz
+        FROM tasks {_OF_USERS}
         WHERE (tasks.alert_at, tasks.user_id, tasks.id) > (after, after_user, after_id)
             AND tasks.alert_stale_since IS NULL AND tasks.snoozed_until IS NULL
         ORDER BY tasks.alert_at, tasks.user_id, tasks.id LIMIT most
@@ -215,8 +219,8 @@ ALERTS_ACROSS_USERS = {
             (SELECT min(next_at) FROM alerts WHERE next_at IS NOT NULL AND state = 'pending')
         """,
     ),
-    # Claims alerts of the outbox for some seconds, within which nobody else gets them, of all users in turn. What waits for
-    # more than a day was postponed before the clock was set back.
+    # Claims alerts of the outbox for some seconds, within which nobody else gets them, of all users in turn. What waits
+    # for more than a day was postponed before the clock was set back.
     "take_alerts(moment timestamptz, lease_seconds double precision, most integer)": (
         "TABLE (user_id text, id bigint, next_at timestamptz)",
         """
@@ -241,12 +245,17 @@ ALERTS_ACROSS_USERS = {
     "confirm_alert(device_proof text, moment timestamptz)": (
         "bigint",
         """
-        WITH shown AS (
-            UPDATE alert_deliveries AS delivery SET state = 'shown', at = moment WHERE delivery.proof = device_proof
-            RETURNING delivery.user_id, delivery.alert_id, delivery.channel_id
+        WITH named AS (
+            SELECT user_id, alert_id, channel_id FROM alert_deliveries WHERE proof = device_proof
         ), confirmed AS (
             UPDATE alerts AS alert SET state = 'shown', shown_at = coalesce(alert.shown_at, moment), next_at = NULL
-            FROM shown WHERE alert.user_id = shown.user_id AND alert.id = shown.alert_id
+            FROM named WHERE alert.user_id = named.user_id AND alert.id = named.alert_id
+            RETURNING named.user_id, named.alert_id, named.channel_id
+        ), shown AS (
+            UPDATE alert_deliveries AS delivery SET state = 'shown', at = moment FROM confirmed
+            WHERE delivery.user_id = confirmed.user_id AND delivery.alert_id = confirmed.alert_id
+                AND delivery.channel_id = confirmed.channel_id
+            RETURNING delivery.user_id, delivery.channel_id
         ), device AS (
             UPDATE alert_channels AS channel
             SET confirmed_at = coalesce(channel.confirmed_at, moment), last_shown_at = moment

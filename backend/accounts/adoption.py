@@ -11,6 +11,7 @@ from common.database import Database, Transaction, advisory_locks
 MOVED: tuple[LiteralString, ...] = (
     *("conversations", "runs", "model_turns", "entries", "tool_calls", "consents", "requests", "kept_requests"),
     *("profiles", "tasks", "task_calls", "task_changes", "people", "token_usage"),
+    *("alert_settings", "alert_channels", "alerts", "alert_deliveries"),
 )
 LEFT: tuple[LiteralString, ...] = (
     *("accounts", "sessions", "one_time_codes", "account_events", "oauth_grants", "provider_sessions"),
@@ -48,6 +49,14 @@ SET input_tokens = old.input_tokens + new.input_tokens, output_tokens = old.outp
 FROM token_usage new WHERE old.user_id = %(old)s AND new.user_id = %(new)s AND new.day = old.day""",
     """
 DELETE FROM token_usage WHERE user_id = %(new)s AND day IN (SELECT day FROM token_usage WHERE user_id = %(old)s)""",
+    # Browsers were signed in as the old user; each asks again to be notified.
+    "DELETE FROM alert_channels WHERE user_id = %(old)s AND kind = 'push'",
+    """
+DELETE FROM alert_settings WHERE user_id = %(new)s
+    AND EXISTS (SELECT FROM alert_settings WHERE user_id = %(old)s)""",
+    """
+DELETE FROM alert_channels WHERE user_id = %(new)s
+    AND target_hash IN (SELECT target_hash FROM alert_channels WHERE user_id = %(old)s)""",
 )
 _IS_RUNNING = "SELECT id FROM runs WHERE user_id IN (%(old)s, %(new)s) AND status = 'running' LIMIT 1"
 # The services ask for what ended in the last half minute, so this comes last, after the keys were checked.

@@ -15,7 +15,7 @@ from common.database import NO_USER, Database, advisory_locks
 
 MAX_CHANNELS = 10
 PUSH = "push"
-COLUMNS = """id, kind, name, target, position, is_on, problem, session_id, confirmed_at, last_sent_at, last_shown_at"""
+COLUMNS = "id, kind, name, target, position, is_on, problem, session_id, confirmed_at, last_sent_at, last_shown_at"
 LIST = f"SELECT {COLUMNS} FROM alert_channels WHERE user_id = %(user)s ORDER BY position, id"
 _FIND = f"SELECT {COLUMNS} FROM alert_channels WHERE user_id = %(user)s AND id = %(id)s"
 _LOCK = f"SELECT {advisory_locks.REQUESTS}"
@@ -25,7 +25,7 @@ _ADD = f"""
 INSERT INTO alert_channels (user_id, kind, name, target, target_hash, position, session_id)
 SELECT %(user)s, %(kind)s, %(name)s, %(target)s, %(hash)s, coalesce(max(position), 0) + 1, %(session)s
 FROM alert_channels WHERE user_id = %(user)s
-HAVING count(*) < {MAX_CHANNELS} OR bool_or(target_hash = %(hash)s)
+HAVING count(*) < %(most)s OR bool_or(target_hash = %(hash)s)
 ON CONFLICT (user_id, target_hash) DO UPDATE SET name = excluded.name, target = excluded.target,
     session_id = excluded.session_id, is_on = true, problem = NULL
 RETURNING {COLUMNS}"""
@@ -90,7 +90,7 @@ async def add_channel(
     hashed = hash_target(kind, target)
     if kind == PUSH:
         await database.execute(NO_USER, _RELEASE, hash=hashed, of=user_id)
-    values = {"kind": kind, "name": name, "target": Jsonb(target), "hash": hashed}
+    values = {"kind": kind, "name": name, "target": Jsonb(target), "hash": hashed, "most": MAX_CHANNELS}
     async with database.transaction(user_id) as tx:
         await tx.execute(_LOCK)  # two would both see the last free place
         await tx.execute(SWITCH_ON)

@@ -20,6 +20,7 @@ from backend.accounts.oidc.sign_in import OidcSignIn
 from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
 from backend.accounts.tokens import PersonalTokens
+from backend.alerts.service import AlertService
 from backend.api.chatkit.server import TodoChatKitServer
 from backend.api.errors import ScopeMissing, TooManyOpenResponses
 from backend.api.identity import AuthenticatedUser
@@ -156,9 +157,11 @@ class Services:
 
     `sign_in_limit` limits the sessions that a user begins, `link_limit` the links that an address takes, and
     `provider_limit` the requests of a network for which the identity provider is asked, or the first password hashed.
+    `alert_test_limit` limits the test notifications of a user, `alert_proof_limit` what devices of a network confirm.
     """
 
     database: Database
+    alerts: AlertService
     sessions: Sessions
     passwords: PasswordSignIn | None
     """None unless AUTH_MODE is password."""
@@ -185,6 +188,8 @@ class Services:
     sign_in_limit: RateLimit
     link_limit: RateLimit
     provider_limit: RateLimit
+    alert_test_limit: RateLimit
+    alert_proof_limit: RateLimit
     requests: FairQueue
     """The requests that are worked on at the same time."""
     open_responses: SimultaneousLimit

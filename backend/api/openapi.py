@@ -33,6 +33,7 @@ _REASONS = {
     413: "The request is too large.",
     415: "The body is not declared as JSON.",
     421: "This server does not answer to this host name.",
+    422: "Notifications cannot be sent there.",
     428: "The request needs the header If-Match.",
     429: "A limit is reached.",
     500: "An unexpected error; `request_id` is also in the log.",

@@ -7,7 +7,7 @@ from common import data_commands
 from common.data_commands import JsonWriter
 from common.database import Database
 
-_HIDDEN = ("user_id", "password_hash")
+_HIDDEN = ("user_id", "password_hash", "target", "proof")
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -32,7 +32,7 @@ async def _export(database: Database, *, user: str) -> None:
 
 
 async def _render_rows(rows: AsyncIterator[Mapping[str, Any]]) -> AsyncIterator[Mapping[str, Any]]:
-    """Leaves out the user's name and hashes; of the calendar's address only whether there is one."""
+    """Leaves out the user's name, hashes and secrets; of the calendar's address only whether there is one."""
     async for row in rows:
         shown = {name: value for name, value in row.items() if name not in _HIDDEN and not isinstance(value, bytes)}
         if "calendar_hash" in row:

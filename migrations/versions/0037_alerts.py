@@ -208,7 +208,9 @@ _FUNCTIONS = {
     )""",
         """
         SELECT tasks.user_id, tasks.id, tasks.due_on, tasks.due_time, tasks.snoozed_until,
-            coalesce(tasks.remind, settings.remind, 0) AS remind, profiles.time_zone, tasks.alert_at, tasks.alert_stale_since FROM tasks LEFT JOIN profiles ON profiles.user_id = tasks.user_id
+            coalesce(tasks.remind, settings.remind, 0) AS remind, profiles.time_zone, tasks.alert_at,
+            tasks.alert_stale_since
+        FROM tasks LEFT JOIN profiles ON profiles.user_id = tasks.user_id
         LEFT JOIN alert_settings AS settings ON settings.user_id = tasks.user_id
         WHERE tasks.alert_stale_since IS NOT NULL ORDER BY tasks.alert_stale_since LIMIT most
         """,
@@ -220,7 +222,9 @@ _FUNCTIONS = {
     )""",
         """
         SELECT tasks.user_id, tasks.id, tasks.due_on, tasks.due_time, tasks.snoozed_until,
-            coalesce(tasks.remind, settings.remind, 0) AS remind, profiles.time_zone, tasks.alert_at, NULL::timestamptz FROM tasks LEFT JOIN profiles ON profiles.user_id = tasks.user_id
+            coalesce(tasks.remind, settings.remind, 0) AS remind, profiles.time_zone, tasks.alert_at,
+            NULL::timestamptz
+        FROM tasks LEFT JOIN profiles ON profiles.user_id = tasks.user_id
         LEFT JOIN alert_settings AS settings ON settings.user_id = tasks.user_id
         WHERE (tasks.alert_at, tasks.user_id, tasks.id) > (after, after_user, after_id)
             AND tasks.alert_stale_since IS NULL AND tasks.snoozed_until IS NULL
@@ -335,12 +339,17 @@ _FUNCTIONS = {
     "confirm_alert(device_proof text, moment timestamptz)": (
         "bigint",
         """
-        WITH shown AS (
-            UPDATE alert_deliveries AS delivery SET state = 'shown', at = moment WHERE delivery.proof = device_proof
-            RETURNING delivery.user_id, delivery.alert_id, delivery.channel_id
+        WITH named AS (
+            SELECT user_id, alert_id, channel_id FROM alert_deliveries WHERE proof = device_proof
         ), confirmed AS (
             UPDATE alerts AS alert SET state = 'shown', shown_at = coalesce(alert.shown_at, moment), next_at = NULL
-            FROM shown WHERE alert.user_id = shown.user_id AND alert.id = shown.alert_id
+            FROM named WHERE alert.user_id = named.user_id AND alert.id = named.alert_id
+            RETURNING named.user_id, named.alert_id, named.channel_id
+        ), shown AS (
+            UPDATE alert_deliveries AS delivery SET state = 'shown', at = moment FROM confirmed
+            WHERE delivery.user_id = confirmed.user_id AND delivery.alert_id = confirmed.alert_id
+                AND delivery.channel_id = confirmed.channel_id
+            RETURNING delivery.user_id, delivery.channel_id
         ), device AS (
             UPDATE alert_channels AS channel
             SET confirmed_at = coalesce(channel.confirmed_at, moment), last_shown_at = moment

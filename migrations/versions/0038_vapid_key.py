@@ -6,7 +6,7 @@ from sqlalchemy import TIMESTAMP, CheckConstraint, Column, Integer, LargeBinary,
 from migrations.database import create_function, protect_table
 
 revision = "0038"
-down_revision = "0035"
+down_revision = "0037"
 
 _TABLE = Table(
     "vapid_keys",

@@ -43,7 +43,9 @@ class AlertRows:
             user=user,
         )
         for name, value in settings.items():
-            self.execute(f"UPDATE alert_settings SET {name} = %(value)s WHERE user_id = %(user)s", user=user, value=value)
+            self.execute(
+                f"UPDATE alert_settings SET {name} = %(value)s WHERE user_id = %(user)s", user=user, value=value
+            )
 
     def add_task(self, user: str, number: int, due: str | None, **columns: Any) -> None:
         """Adds a task that is due at "2026-03-29 02:30", or on a day."""

@@ -10,6 +10,7 @@ from common.database import Database
 from tests.alerts.conftest import MovableClock, new_name
 from tests.alerts.rows import AlertRows
 
+
 def instant_of(wall: datetime, zone: str) -> datetime:
     """The first one of a repeated wall time; one that is skipped, by the offset from before the change."""
     return wall.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC)
@@ -60,9 +61,8 @@ async def test_a_task_alerts_at_its_time(changes: Changes) -> None:
     [alert] = changes.rows.alerts(changes.user)
     assert (alert["kind"], alert["state"], alert["late"]) == ("task", "pending", False)
     assert alert["tasks"] == [{"id": 1, "due_on": "2026-03-02", "due_time": "15:00:00"}]
-    assert len(alert["key"]) <= 32 and set(alert["key"]) <= set(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-    )
+    assert len(alert["key"]) <= 32
+    assert set(alert["key"]) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
 @pytest.mark.parametrize(

@@ -199,6 +199,7 @@ PUBLIC = {
     *("/today", "/upcoming", "/all", "/done", "/deleted", "/t/{task_id}"),
     *("/assets/{hash}/{path}", "/manifest.json", "/service-worker.js", "/session/callback", "/session/provider"),
     "/links/take",  # with the code of a link: tests/api/test_links.py
+    "/alerts/shown",  # with the proof that came with a notification: tests/api/test_alerts.py
     "/setup",  # with the code of the first account: tests/api/test_passwords.py
 }
 

@@ -34,6 +34,8 @@ UNKNOWN = {
     "session_id": "x" * 22,
     "token_id": "x" * 22,
     "client_id": "x" * 22,
+    "channel_id": "987654",
+    "key": "x" * 24,
 }
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/interactions"): {"user_message": "hello"},
@@ -49,6 +51,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/chats/{chat_id}"): {"title": "hello"},
     ("PATCH", "/tasks/{task_id}"): {"title": "hello"},
     ("PATCH", "/profile"): {"name": "Anna"},
+    ("PATCH", "/alerts/channels/{channel_id}"): {"on": True},
+    ("POST", "/alerts/{key}/snooze"): {"minutes": 10},
+    ("POST", "/alerts/shown"): {"proof": "x" * 22},
 }
 EMPTY = {
     ("GET", "/chat/stream/{chat_id}/stream"),

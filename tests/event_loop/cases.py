@@ -127,6 +127,7 @@ async def move_100_overdue_tasks(clients: Clients) -> None:
 
 UNKNOWN_INPUT = "/chats/{chat}/interactions/{run}/messages/msg_0"
 ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
+    ("DELETE", "/alerts/channels/{channel_id}"): {"": send("DELETE", "/alerts/channels/1")},
     ("DELETE", "/calendar"): {"": lambda clients: clients.backend.get("/calendar")},
     ("DELETE", "/chats/{chat_id}"): {"": send("DELETE", "/chats/none")},
     ("DELETE", "/chats/{chat_id}/files/{path}"): {"": send("DELETE", "/chats/{files}/files/none")},
@@ -148,6 +149,9 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
         "other method with a PUT body": send_large("PUT", "/chats"),
         "unknown path with a body": send_large("POST", "/nothing"),
     },
+    ("GET", "/alerts"): {"": get("/alerts?limit=100")},
+    ("GET", "/alerts/settings"): {"": get("/alerts/settings")},
+    ("GET", "/alerts/unshown"): {"": get("/alerts/unshown")},
     ("GET", "/authorization"): {"": get("/authorization?client_id=" + "x" * 2_000, 404)},
     ("GET", "/c/{chat_id}"): {"": get("/c/{chat}", 404)},
     ("GET", "/calendar"): {"": get("/calendar")},
@@ -228,9 +232,19 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/manifest.json"): {"": get("/manifest.json")},
     ("GET", "/service-worker.js"): {"": get("/service-worker.js")},
     ("GET", "/widget"): {"": get("/widget")},
+    ("PATCH", "/alerts/channels/{channel_id}"): {"": send("PATCH", "/alerts/channels/1", {"name": CHINESE[:100]})},
+    ("PATCH", "/alerts/settings"): {"": send("PATCH", "/alerts/settings", {"remind": 10})},
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
     ("PATCH", "/profile"): {"stacked marks": send("PATCH", "/profile", {"name": "e" + "\u0301" * 15_000})},
     ("PATCH", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("PATCH", description=DESCRIPTION)},
+    ("POST", "/alerts/channels"): {
+        "": send("POST", "/alerts/channels", {"kind": "push", "name": "x", "target": {"endpoint": CHINESE[:10_000]}})
+    },
+    ("POST", "/alerts/channels/{channel_id}/test"): {"": send("POST", "/alerts/channels/1/test")},
+    ("POST", "/alerts/shown"): {"": send("POST", "/alerts/shown", {"proof": "x" * 10_000})},
+    ("POST", "/alerts/{key}/done"): {"": send("POST", "/alerts/none/done")},
+    ("POST", "/alerts/{key}/shown"): {"": send("POST", "/alerts/none/shown")},
+    ("POST", "/alerts/{key}/snooze"): {"": send("POST", "/alerts/none/snooze", {"minutes": 10})},
     ("POST", "/authorization"): {"": send("POST", "/authorization", {"allow": True})},
     ("POST", "/calendar"): {"": get("/calendar")},  # a new address would replace the one of other cases
     ("POST", "/chat"): {

@@ -154,7 +154,10 @@ class Stored:
         self._connection.execute("UPDATE failed_sign_ins SET count = %s, allowed_at = now()", [count])
 
     def add_account(self, user: str) -> None:
-        """Inserts an account with a password, an open code, an event, an OAuth client and a session of a provider."""
+        """Inserts an account with a password, an open code, an event, an OAuth client and a session of a provider.
+
+        It also has settings of notifications, a channel, and an alert that was sent there.
+        """
         self.add_password(user, "a-hash")
         for statement in (
             "INSERT INTO one_time_codes (user_id, hash, kind, details, expires_at)"
@@ -166,6 +169,15 @@ class Stored:
             " VALUES (%(user)s, %(user)s || '-client', 'client.example')",
             "INSERT INTO provider_sessions (user_id, session_id, sealed, renew_at)"
             " VALUES (%(user)s, 'a-session', 'sealed', now() + interval '1 hour')",
+            "INSERT INTO alert_settings (user_id) VALUES (%(user)s)",
+            "INSERT INTO alert_channels (user_id, kind, name, target, target_hash, position)"
+            ' VALUES (%(user)s, \'webhook\', \'Webhook\', \'{"url": "https://example.com", "secret": "a-secret"}\','
+            " sha256(%(user)s::text::bytea), 1)",
+            "INSERT INTO alerts (user_id, key, kind, alert_at, created_at, state)"
+            " VALUES (%(user)s, 'key', 'digest', now(), now(), 'sent')",
+            "INSERT INTO alert_deliveries (user_id, alert_id, channel_id, state, proof, first_at, at)"
+            " SELECT %(user)s, alerts.id, alert_channels.id, 'accepted', %(user)s || '-proof', now(), now()"
+            " FROM alerts, alert_channels WHERE alerts.user_id = %(user)s AND alert_channels.user_id = %(user)s",
         ):
             self._connection.execute(statement, {"user": user})
 

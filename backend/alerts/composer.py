@@ -1,0 +1,40 @@
+"""Reads what a notification is about, as its user, and writes its text."""
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from backend.alerts.channels.channel import Message
+from backend.alerts.instants import choose_zone
+from backend.alerts.messages import compose, find_open_tasks
+from backend.alerts.outbox import Work
+from backend.tools.task_tools import TaskTools
+from common.database import Database
+
+_CHAT = "SELECT conversation_id FROM runs WHERE user_id = %(user)s AND id = %(run)s"
+
+
+class Composer:
+    def __init__(self, database: Database, tools: TaskTools, *, time_zone: str, address: str) -> None:
+        """`time_zone` is that of users who have none, and `address` that of the page."""
+        self._database, self._tools = database, tools
+        self._time_zone, self._address = time_zone, address.rstrip("/")
+
+    def choose_zone(self, work: Work) -> ZoneInfo:
+        return choose_zone(work.recipient.time_zone, self._time_zone)
+
+    async def compose(self, user_id: str, work: Work, now: datetime) -> Message | None:
+        """Returns the message, without a proof; None if there is nothing left to say, as all tasks were completed.
+
+        Raises `TasksUnavailable`, `LimitReached` and `CallRejected`.
+        """
+        alert, chat_id = work.alert, None
+        listed = list[dict[str, Any]]()
+        if alert.tasks:
+            ids = ",".join(str(task["id"]) for task in alert.tasks[:200])
+            listed = (await self._tools.get_json("tasks", user_id=user_id, ids=ids))["tasks"]
+        if alert.run_id is not None:
+            row = await self._database.fetch_one(user_id, _CHAT, run=alert.run_id)
+            chat_id = row["conversation_id"] if row else None
+        tasks, zone = find_open_tasks(alert.tasks, listed), self.choose_zone(work)
+        return compose(work, tasks, address=self._address, now=now, zone=zone, chat_id=chat_id)

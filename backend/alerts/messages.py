@@ -1,0 +1,117 @@
+"""What a notification says. Titles of tasks are read when it is sent, and stored nowhere."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from backend.alerts.channels.channel import Message
+from backend.alerts.outbox import Alert, Work
+
+_NAMED_TASKS = 5
+_SCHEDULES = {
+    "failed": "A scheduled run failed",
+    "waiting": "A scheduled run waits for your approval",
+    "attention": "A scheduled run needs your attention",
+}
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """A task that is still as it was when its alert was made."""
+
+    id: int
+    title: str
+    due_on: date
+    due_time: time | None
+
+
+def find_open_tasks(meant: Collection[Mapping[str, Any]], listed: Collection[Mapping[str, Any]]) -> list[OpenTask]:
+    """Returns those of the tasks that are pending, with the due date that was meant; `listed` are tasks as they are."""
+    now = {task["id"]: task for task in listed if task["status"] == "pending" and not task.get("deleted")}
+    return [
+        OpenTask(each["id"], now[each["id"]]["title"], date.fromisoformat(each["due_on"]), read_time(each["due_time"]))
+        for each in meant
+        if each["due_on"] is not None and each["id"] in now and is_meant(each, now[each["id"]])
+    ]
+
+
+def is_meant(meant: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
+    """Whether a task has the due date that it had when its alert was made."""
+    due = task["due"] or {"date": None, "time": None}
+    at = read_time(meant["due_time"])
+    return due["date"] == meant["due_on"] and due["time"] == (None if at is None else f"{at:%H:%M}")
+
+
+def compose(
+    work: Work, tasks: list[OpenTask], *, address: str, now: datetime, zone: ZoneInfo, chat_id: str | None = None
+) -> Message | None:
+    """Returns the message, without a proof; None if there is nothing left to say."""
+    alert = work.alert
+    runs = [each for each in (alert, *work.merged) if each.kind == "schedule"]
+    title, body, url, task = "", "", f"{address}/today", None
+    match alert.kind:
+        case "test":
+            title, body, url = "Test notification", "Notifications reach you here.", f"{address}/"
+        case "schedule":
+            title, body = (
+                _SCHEDULES.get(alert.outcome or "", _SCHEDULES["attention"]),
+                "Open the conversation to see it.",
+            )
+            url = f"{address}/c/{chat_id}" if chat_id else f"{address}/"
+        case "task" if tasks:
+            [first] = tasks
+            title, body = first.title, _describe_due(first, alert, now, zone)
+            url, task = f"{address}/t/{first.id}", first.id
+        case "digest" if tasks:
+            today = sum(each.due_on >= now.astimezone(zone).date() for each in tasks)
+            title, body = _describe_digest(today, len(tasks) - today), _list_titles(tasks)
+        case "held" if tasks or runs:
+            title = _count(len(tasks) + len(runs), "notification") + " from your quiet hours"
+            body = "\n".join(filter(None, [*(_SCHEDULES.get(run.outcome or "") for run in runs), _list_titles(tasks)]))
+            if len(tasks) == 1 and not runs:
+                url = f"{address}/t/{tasks[0].id}"
+        case _:
+            return None
+    return Message(
+        key=alert.key,
+        kind=alert.kind,
+        title=title,
+        body=body,
+        url=url,
+        task=task,
+        proof=None,
+        late=alert.late,
+        actions=task is not None,
+    )
+
+
+def read_time(text: str | None) -> time | None:
+    return None if text is None else time.fromisoformat(text)
+
+
+def _describe_due(task: OpenTask, alert: Alert, now: datetime, zone: ZoneInfo) -> str:
+    today = now.astimezone(zone).date()
+    days = {today: "today", today + timedelta(days=1): "tomorrow", today - timedelta(days=1): "yesterday"}
+    day = days.get(task.due_on) or f"on {_DAYS[task.due_on.weekday()]} {task.due_on}"
+    clock = f" at {task.due_time:%H:%M}" if task.due_time is not None else ""
+    late = " This reminder is late." if alert.late else ""
+    return f"Due {day}{clock}.{late}"
+
+
+def _describe_digest(today: int, overdue: int) -> str:
+    parts = [f"{_count(today, 'task')} for today"] if today else []
+    parts += [f"{overdue} overdue" if today else f"{_count(overdue, 'task')} overdue"] if overdue else []
+    return ", ".join(parts)
+
+
+def _list_titles(tasks: list[OpenTask]) -> str:
+    lines = [task.title for task in tasks[:_NAMED_TASKS]]
+    more = len(tasks) - len(lines)
+    return "\n".join([*lines, f"and {more} more"] if more else lines)
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
