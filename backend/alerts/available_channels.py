@@ -18,9 +18,8 @@ class OpenChannels:
 
 
 class AvailableChannels:
-    def __init__(self, database: Database, settings: AlertSettings) -> None:
-        self._database, self._settings = database, settings
-        self._opened: OpenChannels | None = None
+    def __init__(self, database: Database, settings: AlertSettings, opened: OpenChannels | None = None) -> None:
+        self._database, self._settings, self._opened = database, settings, opened
 
     async def open(self) -> OpenChannels:
         """Raises `DatabaseUnavailable` while the key of push notifications cannot be read."""

@@ -42,10 +42,9 @@ class AlertRows:
             "INSERT INTO alert_settings (user_id, digest_time) VALUES (%(user)s, NULL) ON CONFLICT DO NOTHING",
             user=user,
         )
-        for name, value in settings.items():
-            self.execute(
-                f"UPDATE alert_settings SET {name} = %(value)s WHERE user_id = %(user)s", user=user, value=value
-            )
+        if settings:
+            setters = ", ".join(f"{name} = %({name})s" for name in settings)
+            self.execute(f"UPDATE alert_settings SET {setters} WHERE user_id = %(user)s", user=user, **settings)
 
     def add_task(self, user: str, number: int, due: str | None, **columns: Any) -> None:
         """Adds a task that is due at "2026-03-29 02:30", or on a day."""
