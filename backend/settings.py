@@ -1,7 +1,8 @@
 import re
+from collections.abc import Callable
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr
@@ -9,6 +10,7 @@ from pydantic_settings import BaseSettings
 
 from common import ISSUER
 from common.environment import CONFIG, CommaSeparated, require
+from common.mail import is_email_address, read_sender, read_smtp_url
 from common.server.private_address import is_private
 from common.settings import (
     WRONG_ISSUER,
@@ -21,7 +23,6 @@ from common.settings import (
     is_loopback,
     limit_per_user,
 )
-from common.smtp_url import read_smtp_url
 
 ProviderName = Literal[
     "cerebras",
@@ -46,10 +47,6 @@ SHUTDOWN_SECONDS = 15.0
 
 _FILE = re.compile(r"/chats/[^/]+/files/")
 _CHATS, _CONVERSATION = ("/chat", "/chat/stream"), 4  # there all that was said so far comes with each message
-
-
-# An address, or a name with one; parts of a name that are quoted are none.
-_SENDER = re.compile(r"(?:[^<>@,;:\"\\]+ )?<?([A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]+@[A-Za-z0-9.-]+)>?")
 
 
 def _is_key(key: SecretStr) -> bool:
@@ -192,23 +189,23 @@ class TokenLimitSettings(AddressSettings):
 
 def _lists_origins(entries: tuple[str, ...]) -> bool:
     # Not at the top: reading the settings is what every command waits for.
-    from common.web_origins import parse_origin
+    from common.web_origins import AllowedOrigins
 
+    return not entries or _can_read(AllowedOrigins, entries)
+
+
+def _can_read(read: Callable[[Any], object], text: Any) -> bool:
     try:
-        return all(map(parse_origin, entries))
+        read(text)
     except ValueError:
         return False
+    return True
 
 
-def _is_mail_server(url: SecretStr) -> bool:
-    try:
-        return bool(read_smtp_url(url.get_secret_value()))
-    except ValueError:
-        return False
-
-
-def _is_sender(text: str) -> bool:
-    return _SENDER.fullmatch(text) is not None and text.isprintable()
+def _is_recipient(entry: str) -> bool:
+    if "*" in entry:
+        return entry == "*"
+    return is_email_address(f"all{entry}" if entry.startswith("@") else entry)
 
 
 def _is_contact(text: str) -> bool:
@@ -235,7 +232,11 @@ class AlertSettings(PageSettings):
     """
     smtp_url: (
         Annotated[
-            SecretStr, require(_is_mail_server, "must be smtps://USER:PASSWORD@HOST or smtp://USER:PASSWORD@HOST:PORT")
+            SecretStr,
+            require(
+                lambda url: _can_read(read_smtp_url, url.get_secret_value()),
+                "must be smtps://USER:PASSWORD@HOST or smtp://USER:PASSWORD@HOST:PORT",
+            ),
         ]
         | None
     ) = None
@@ -243,9 +244,15 @@ class AlertSettings(PageSettings):
     STARTTLS (port 587); signs such as @ and / in the password are written as %40 and %2F. Only a server on this
     machine, or one with ?tls=off at its end, is used without TLS. Without USER:PASSWORD@ there is no login.
     """
-    smtp_from: Annotated[str, require(_is_sender, "must be an address such as To-dos <todo@example.com>")] | None = None
+    smtp_from: (
+        Annotated[str, require(lambda text: _can_read(read_sender, text), "must be such as To-dos <todo@example.com>")]
+        | None
+    ) = None
     """Who sends these e-mails, such as To-dos <todo@example.com>."""
-    smtp_recipients: CommaSeparated = ()
+    smtp_recipients: Annotated[
+        CommaSeparated,
+        require(lambda entries: all(map(_is_recipient, entries)), "must list addresses, @example.com, or *"),
+    ] = ()
     """Who may get them, separated by commas: addresses, @example.com for everybody there, or * for everybody. Otherwise
     any user could send e-mail to strangers in your name.
     """

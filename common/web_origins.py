@@ -1,11 +1,13 @@
 """Reads the addresses of other servers in one way, and compares them with those that are allowed."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import httpx2
 
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _PORTS = {"https": 443, "http": 80}
 
 
@@ -35,10 +37,12 @@ def parse_url(url: str) -> tuple[Origin, str]:
         raise ValueError("it has a character that no address has")
     try:
         parsed = httpx2.URL(url)
-        host = parsed.raw_host.decode("ascii").removesuffix(".")
+        host = parsed.raw_host.decode("ascii").lower().removesuffix(".")
     except (httpx2.InvalidURL, UnicodeError) as error:
         raise ValueError("it is no address") from error
-    if parsed.scheme not in _PORTS or not host or "%" in host or host.endswith("."):
+    if address := read_address(host):
+        host = str(address)
+    if parsed.scheme not in _PORTS or not (address or _HOST.fullmatch(host)):
         raise ValueError("it is no address of a server, https://…")
     if "@" in parsed.netloc.decode("ascii", "replace") or parsed.userinfo:
         raise ValueError("it contains a login")
@@ -46,12 +50,13 @@ def parse_url(url: str) -> tuple[Origin, str]:
     if parsed.port == 0 or port > 65_535:
         raise ValueError("its port is not valid")
     normal = parsed.copy_with(host=host, fragment=None)
-    return Origin(parsed.scheme, host.lower(), port), str(normal)
+    return Origin(parsed.scheme, host, port), str(normal)
 
 
 def read_address(host: str) -> IPv4Address | IPv6Address | None:
+    """Returns None for names, and for addresses with a zone, which no URL can name."""
     try:
-        return ip_address(host)
+        return None if "%" in host else ip_address(host)
     except ValueError:
         return None
 

@@ -71,6 +71,7 @@ class Problem(StrEnum):
     SIGNATURE = "signature"
     LOGIN = "login"
     NO_ENCRYPTION = "no_encryption"
+    SENDER_REJECTED = "sender_rejected"
     RECIPIENT_NOT_LISTED = "recipient_not_listed"
     RECIPIENT_REJECTED = "recipient_rejected"
     NOT_SET_UP = "not_set_up"
@@ -104,6 +105,7 @@ PROBLEMS: Mapping[Problem, str] = {
     ),
     Problem.LOGIN: f"The server there did not accept the login. Check the token, or ask {_ASK} to check the password.",
     Problem.NO_ENCRYPTION: f"The mail server offers no encryption. Ask {_ASK} to check SMTP_URL.",
+    Problem.SENDER_REJECTED: f"The mail server does not accept this sender. Ask {_ASK} to check SMTP_FROM.",
     Problem.RECIPIENT_NOT_LISTED: (f"E-mail may not be sent to that address. Ask {_ASK} to add it to SMTP_RECIPIENTS."),
     Problem.RECIPIENT_REJECTED: "The mail server does not accept that address. Check it, then send a test.",
     Problem.NOT_SET_UP: f"This channel is no longer set up on this server. Ask {_ASK}, or use another channel.",

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Mapping, Sequence
-from email.headerregistry import Address
-from email.message import EmailMessage
-from email.policy import SMTP as SMTP_POLICY
-from email.utils import format_datetime, parseaddr
+from email.header import Header
+from email.mime.text import MIMEText
+from email.policy import compat32
+from email.utils import format_datetime, formataddr
 from typing import Any
 
 import aiosmtplib
@@ -17,15 +17,14 @@ from backend.alerts.channels.channel import Message, Outcome, Problem, SendResul
 from backend.alerts.channels.http import has_cause
 from backend.alerts.channels.targets import EmailTarget
 from common.clock import Clock, utc_now
-from common.smtp_url import SmtpServer
+from common.mail import SmtpServer, read_sender
 from common.telemetry.logs import fields
 from common.tls import get_tls_context
 
 _log = logging.getLogger(__name__)
 
 _SECONDS = 30.0
-_POLICY = SMTP_POLICY.clone(cte_type="7bit")  # not every server accepts eight bits
-_MAX_SUBJECT_CHARS = 200
+_LINE_CHARS = 60
 
 
 class Recipients:
@@ -52,7 +51,7 @@ class EmailChannel:
     ) -> None:
         """`sender` is an address, or a name with one: `To-dos <todo@example.com>`."""
         self._server = server
-        self._name, self._address = parseaddr(sender)
+        self._name, self._address = read_sender(sender)
         self._recipients = recipients
         self._seconds = seconds
         self._tls = tls
@@ -69,21 +68,19 @@ class EmailChannel:
         if problem := self.find_problem(target):
             return SendResult(Outcome.PERMANENT, problem=problem)
         recipient = EmailTarget.model_validate(target).address
-        delivery = _Delivery(self._create_client())
+        delivery = _Delivery()
         try:
-            content = self._render(recipient, message).as_bytes()
+            content = self._render(recipient, message)
             async with asyncio.timeout(self._seconds):
-                await delivery.run(self._server, self._address, recipient, content)
+                await delivery.run(self._create_client(), self._server, self._address, recipient, content)
         except Exception as error:  # noqa: BLE001 - a channel never raises
             return delivery.read_error(error)
-        finally:
-            delivery.client.close()
         return SendResult(Outcome.ACCEPTED)
 
     def _create_client(self) -> aiosmtplib.SMTP:
         return aiosmtplib.SMTP(
-            self._server.host,
-            self._server.port,
+            hostname=self._server.host,
+            port=self._server.port,
             # Else the name of this machine, which aiosmtplib 5.1 looks up in the DNS, would be sent.
             local_hostname=self._domain,
             use_tls=self._server.from_start,
@@ -96,41 +93,54 @@ class EmailChannel:
     def _domain(self) -> str:
         return self._address.rpartition("@")[2]
 
-    def _render(self, recipient: str, message: Message) -> EmailMessage:
+    def _render(self, recipient: str, message: Message) -> bytes:
+        """Renders it with the old classes of the standard library, which take a header as it is.
+
+        `EmailMessage` (Python 3.11) decodes what looks encoded in a title, line breaks included, and so adds headers.
+        """
         message = message.clean()
-        email = EmailMessage(_POLICY)
-        email["From"] = Address(self._name, addr_spec=self._address)
-        email["To"] = Address(addr_spec=recipient)
-        email["Subject"] = message.title[:_MAX_SUBJECT_CHARS]
+        text = "\n\n".join(part for part in (message.body, message.url) if part) + "\n"
+        email = MIMEText(text.replace("\n", "\r\n"), "plain", "utf-8")
+        email["From"] = formataddr((self._name, self._address))
+        email["To"] = recipient
+        email["Subject"] = _encode(message.title)  # pyright: ignore[reportArgumentType] - typeshed knows strings only
         email["Date"] = format_datetime(self._clock())
         email["Message-ID"] = f"<{message.key}@{self._domain}>"
         email["Auto-Submitted"] = "auto-generated"  # RFC 3834: no answers of those who are away
-        email.set_content("\n\n".join(part for part in (message.body, message.url) if part) + "\n")
-        return email
+        return email.as_bytes(policy=compat32.clone(linesep="\r\n"))
+
+
+def _encode(title: str) -> Header:
+    is_plain = title.isascii() and "=?" not in title and len(title) <= _LINE_CHARS
+    return Header(title, "us-ascii" if is_plain else "utf-8", header_name="Subject")
 
 
 class _Delivery:
     """One connection, and how far it came. Once it is sending, the server may have taken the message."""
 
-    def __init__(self, client: aiosmtplib.SMTP) -> None:
-        self.client = client
+    def __init__(self) -> None:
         self._failure = Problem.UNREACHABLE
         self._is_sending = False
 
-    async def run(self, server: SmtpServer, sender: str, recipient: str, content: bytes) -> None:
-        await self.client.connect()
-        await self.client.ehlo()
-        if not server.from_start and not server.plain:
-            self._failure = Problem.NO_ENCRYPTION
-            await self.client.starttls()
-        if server.user is not None and server.password is not None:
-            self._failure = Problem.LOGIN
-            await self.client.login(server.user, server.password)
-        self._failure = Problem.SERVER_ERROR
-        await self.client.mail(sender)
-        await self.client.rcpt(recipient)
-        self._is_sending = True
-        await self.client.data(content)
+    async def run(
+        self, client: aiosmtplib.SMTP, server: SmtpServer, sender: str, recipient: str, content: bytes
+    ) -> None:
+        try:
+            await client.connect()
+            await client.ehlo()
+            if not server.from_start and not server.plain:
+                self._failure = Problem.NO_ENCRYPTION
+                await client.starttls()
+            if server.user is not None and server.password is not None:
+                self._failure = Problem.LOGIN
+                await client.login(server.user, server.password)
+            self._failure = Problem.SENDER_REJECTED
+            await client.mail(sender)
+            await client.rcpt(recipient)
+            self._is_sending = True
+            await client.data(content)
+        finally:
+            client.close()
 
     def read_error(self, error: Exception) -> SendResult:
         """Returns what an error means. What the operator can repair switches no user's channel off."""

@@ -63,11 +63,10 @@ class HttpSender:
             return SendResult(Outcome.PERMANENT, problem=problem)
         origin, normal = parse_url(url)
         try:
-            async with asyncio.timeout(self._connect_seconds):
-                addresses = await self._find_addresses(origin)
+            addresses = await self._find_addresses(origin)
         except UnsuitableAddress:
             return SendResult(Outcome.RETRY, problem=Problem.INTERNAL_ADDRESS)
-        except (OSError, UnicodeError):  # TimeoutError is an OSError; the second is raised for labels that are too long
+        except Exception:  # noqa: BLE001 - whatever the name is, nothing was sent
             return SendResult(Outcome.RETRY, problem=Problem.UNREACHABLE)
         try:
             async with asyncio.timeout(self._seconds):
@@ -76,7 +75,8 @@ class HttpSender:
             return _read_error(error)
 
     async def _find_addresses(self, origin: Origin) -> Sequence[str]:
-        addresses = await self._resolve(origin.host, origin.port)
+        async with asyncio.timeout(self._connect_seconds):
+            addresses = await self._resolve(origin.host, origin.port)
         if not origin.names_address and any(map(is_internal, addresses)):
             raise UnsuitableAddress
         return addresses

@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from backend.alerts.channels.channel import PROBLEMS, Channel
-from backend.alerts.channels.email import EmailChannel, Recipients
 from backend.alerts.channels.http import HttpSender
 from backend.alerts.channels.ntfy import NtfyChannel
 from backend.alerts.channels.push import create_push_channel
@@ -16,7 +15,8 @@ from backend.alerts.channels.vapid import VapidKey
 from backend.alerts.channels.webhook import WebhookChannel
 from backend.errors import BackendError
 from backend.settings import AlertSettings
-from common.smtp_url import read_smtp_url
+from common.mail import read_smtp_url
+from common.text import join_words
 from common.web_origins import AllowedOrigins
 
 
@@ -35,7 +35,7 @@ class ChannelKind:
         """Returns why users cannot add such a channel, as a sentence; None if they can."""
         if self.kind in available:
             return None
-        return f"{self.name} is not set up here. Ask whoever runs this server to set {' and '.join(self.settings)}."
+        return f"{self.name} is not set up here. Ask whoever runs this server to set {join_words(self.settings)}."
 
     def describe(self, target: Mapping[str, Any]) -> str:
         """Returns what users see of a stored target, without what is secret."""
@@ -66,6 +66,9 @@ def create_channels(settings: AlertSettings, key: VapidKey) -> dict[str, Channel
         http = HttpSender(AllowedOrigins(settings.alert_hosts))
         channels |= {"ntfy": NtfyChannel(http), "webhook": WebhookChannel(http)}
     if settings.smtp_url is not None and settings.smtp_from is not None:
+        # Not at the top: most installations send no e-mail, and would load aiosmtplib for nothing.
+        from backend.alerts.channels.email import EmailChannel, Recipients
+
         server = read_smtp_url(settings.smtp_url.get_secret_value())
         channels["email"] = EmailChannel(server, settings.smtp_from, Recipients(settings.smtp_recipients))
     return channels

@@ -2,20 +2,17 @@
 
 import base64
 import binascii
-import re
 from typing import Annotated, Any, ClassVar
 
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from common.mail import is_email_address
 from common.text import is_storable
 from common.web_origins import parse_url
 
 _MAX_URL_CHARS = 2_048
 _PUBLIC_KEY_BYTES, _AUTH_BYTES = 65, 16
-# The common part of RFC 5321: no quoted local parts, no address literals, ASCII only, as not every server has SMTPUTF8.
-_EMAIL = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*"
-                    r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")  # fmt: skip
 _PUSH_SERVICES = {
     "fcm.googleapis.com": "Google's push service",
     "updates.push.services.mozilla.com": "Mozilla's push service",
@@ -34,6 +31,13 @@ def decode_base64url(text: str) -> bytes:
 
 def _check_url(url: str) -> str:
     return parse_url(url)[1]
+
+
+def _check_server(url: str) -> str:
+    origin, normal = parse_url(url)
+    if normal.removesuffix("/") != str(origin):
+        raise ValueError("ntfy is at the root of its server")
+    return normal
 
 
 def _check_public_key(key: str) -> str:
@@ -63,7 +67,7 @@ def _check_storable(text: str) -> str:
 
 
 def _check_email(address: str) -> str:
-    if not _EMAIL.fullmatch(address):
+    if not is_email_address(address):
         raise ValueError("this is no e-mail address")
     return address
 
@@ -116,8 +120,8 @@ class NtfyTarget(Target):
         "hyphens and underscores."
     )
 
-    server: _Url
-    topic: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", repr=False)
+    server: Annotated[str, Field(max_length=_MAX_URL_CHARS), AfterValidator(_check_server)]
+    topic: str = Field(pattern=r"\A[A-Za-z0-9_-]{1,64}\z", repr=False)
     token: _Token | None = Field(default=None, repr=False)
 
     def describe(self) -> str:
@@ -137,7 +141,7 @@ class WebhookTarget(Target):
 class EmailTarget(Target):
     invalid = "This is not an e-mail address. Enter one such as name@example.com."
 
-    address: Annotated[str, Field(max_length=254), AfterValidator(_check_email)]
+    address: Annotated[str, AfterValidator(_check_email)]
 
     def describe(self) -> str:
         return self.address

@@ -1,10 +1,16 @@
-"""Reads the address of a mail server. Standard library only: the settings are what every command waits for."""
+"""Reads addresses of e-mail and of mail servers. Standard library only: every command waits for the settings."""
 
+import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _PORTS = {"smtp": 587, "smtps": 465}
+# What all mail servers accept of RFC 5321: no quoted local parts, no address literals, ASCII only.
+_ATOM, _LABEL = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+", "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
+_NAMED = re.compile(r"(?:([^<>@,;:\"\\()]*[^<>@,;:\"\\()\s]) )?<([^<>]+)>")
+_MAX_ADDRESS_CHARS = 254
 
 
 @dataclass(frozen=True)
@@ -16,6 +22,19 @@ class SmtpServer:
     plain: bool
     user: str | None = None
     password: str | None = field(default=None, repr=False)
+
+
+def is_email_address(text: str) -> bool:
+    return len(text) <= _MAX_ADDRESS_CHARS and _ADDRESS.fullmatch(text) is not None
+
+
+def read_sender(text: str) -> tuple[str, str]:
+    """Returns name and address of `todo@example.com` or `To-dos <todo@example.com>`; raises `ValueError`."""
+    named = _NAMED.fullmatch(text)
+    name, address = (named[1] or "", named[2]) if named else ("", text)
+    if not is_email_address(address) or not name.isprintable():
+        raise ValueError("this is no sender of e-mail")
+    return name, address
 
 
 def read_smtp_url(url: str) -> SmtpServer:
