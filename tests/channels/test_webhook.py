@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import json
 import logging
+import re
 import time
 from collections.abc import AsyncIterator
 
@@ -16,6 +17,7 @@ from backend.alerts.channels.webhook import WebhookChannel
 from common.web_origins import AllowedOrigins
 from tests.channels.http_server import Answer, HttpServer, Received, reset, respond, serve_http
 from tests.channels.messages import BODY, TITLE, URL, assert_not_logged, create_message
+from tests.conftest import ROOT
 
 SECRET = "sécret of a webhook"
 KEY_BYTES = bytes(range(24))
@@ -64,6 +66,23 @@ async def test_receiver_can_verify_it(server: HttpServer, channel: WebhookChanne
     assert not verify(request, b"another secret, of others")
     changed = Received(request.method, request.path, request.headers, request.body.replace(b"Call", b"Kill"))
     assert not verify(changed, key)
+
+
+async def test_document_shows_the_body_and_how_to_verify_it(server: HttpServer, channel: WebhookChannel) -> None:
+    document = (ROOT / "docs" / "notification-channels.md").read_text()
+    [shown] = re.findall(r"```json\n(.*?)```", document, re.DOTALL)
+    [program] = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    await channel.send({"url": server.origin, "secret": SECRET}, create_message())
+    [request] = server.received
+    assert {name: type(value) for name, value in json.loads(shown).items()} == {
+        name: type(value) for name, value in json.loads(request.body).items()
+    }
+    names = {"base64": base64, "hmac": hmac, "headers": request.headers, "body": request.body}
+    verdicts = list[bool]()
+    for secret in (SECRET, "another secret, of others"):
+        exec(program, names := {**names, "secret": secret})
+        verdicts.append(names["is_ours"])
+    assert verdicts == [True, False]
 
 
 async def test_body_and_key(server: HttpServer, channel: WebhookChannel) -> None:

@@ -34,8 +34,8 @@ EXCEPTIONS = {
 }
 """Patterns of commands that are not executed on one installation, and why, and what is tested instead."""
 PROGRAMS = {
-    "python": ("docs/python.md",),
-    "json": ("docs/agents.md", "docs/python.md"),
+    "python": ("docs/notification-channels.md", "docs/python.md"),
+    "json": ("docs/agents.md", "docs/notification-channels.md", "docs/python.md"),
     **dict.fromkeys(("caddy", "haproxy"), ("docs/sign-in.md",)),
 }
 """Languages of other blocks, in the documents whose tests execute or read them."""
