@@ -270,11 +270,14 @@ ALERTS_ACROSS_USERS = {
         "DELETE FROM alert_channels WHERE target_hash = hash AND kind = 'push' AND user_id <> new_user",
     ),
     "sweep_alerts(moment timestamptz, most integer)": (
-        "void",
+        "bigint",
         """
-        DELETE FROM alerts WHERE (user_id, id) IN (
-            SELECT user_id, id FROM alerts WHERE created_at < moment - interval '30 days' LIMIT most
+        WITH swept AS (
+            DELETE FROM alerts WHERE (user_id, id) IN (
+                SELECT user_id, id FROM alerts WHERE created_at < moment - interval '30 days' LIMIT most
+            ) RETURNING id
         )
+        SELECT count(*) FROM swept
         """,
     ),
 }

@@ -17,7 +17,7 @@ from common.database import NO_USER, Database
 
 TICK_SECONDS = 5.0
 _CHECK_EVERY = timedelta(hours=1)
-_AT_ONCE = 500  # rows in a statement, which are computed in a few milliseconds
+_AT_ONCE = 250  # rows in a statement, which are computed in a few milliseconds
 _SWEPT_AT_ONCE = 1_000
 _STALE = "SELECT * FROM stale_alerts(%(most)s)"
 _SET = "SELECT set_alerts(%(instants)s)"
@@ -27,7 +27,7 @@ _COMING = "SELECT * FROM coming_alerts(%(after)s, %(user)s, %(id)s, %(most)s)"
 _MARK = "SELECT mark_alerts(%(instants)s, %(now)s)"
 _MARK_DIGESTS = "SELECT mark_digests(%(now)s)"
 _CLAIM = "SELECT moved, oldest FROM claim_alerts(%(now)s, %(most)s)"
-_SWEEP = "SELECT sweep_alerts(%(now)s, %(most)s)"
+_SWEEP = "SELECT sweep_alerts(%(now)s, %(most)s) AS swept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,18 @@ class AlertClock:
         now = self._clock()
         if self._checked_at is None or abs(now - self._checked_at) >= _CHECK_EVERY:  # the clock may be set back
             await self._check_instants(now)
+            while await self._sweep(now) >= _SWEPT_AT_ONCE:
+                pass
             self._checked_at = now
         while await self._refresh(now) >= self._at_once:
             pass
         while await self._claim(now) >= self._at_once:
             pass
+
+    async def _sweep(self, now: datetime) -> int:
+        """Deletes old alerts; returns how many."""
+        [row] = await self._database.fetch_all(NO_USER, _SWEEP, now=now, most=_SWEPT_AT_ONCE)
+        return row["swept"]
 
     async def _refresh(self, now: datetime) -> int:
         """Computes the instants that were marked; returns how many at most of a kind."""
@@ -114,11 +121,9 @@ class AlertClock:
         }
 
     async def _check_instants(self, now: datetime) -> None:
-        """Marks what an update of the time zone database has changed, and deletes old alerts."""
+        """Marks what an update of the time zone database has changed."""
         ZoneInfo.clear_cache()
-        async with self._database.transaction(NO_USER) as tx:
-            await tx.execute(_MARK_DIGESTS, now=now)
-            await tx.execute(_SWEEP, now=now, most=_SWEPT_AT_ONCE)
+        await self._database.fetch_all(NO_USER, _MARK_DIGESTS, now=now)
         after = {"after": now, "user": "", "id": 0}
         while coming := await self._database.fetch_all(NO_USER, _COMING, _Task, most=self._at_once, **after):
             await self._mark(self._find_changed(coming), now)

@@ -11,10 +11,13 @@ from backend.alerts.outbox import Alert, Work
 
 _NAMED_TASKS = 5
 _SCHEDULES = {
-    "failed": "A scheduled run failed",
+    "completed": "A scheduled run has completed",
+    "nothing_changed": "A scheduled run has changed nothing",
+    "failed": "A scheduled run has failed",
     "waiting": "A scheduled run waits for your approval",
-    "attention": "A scheduled run needs your attention",
+    "skipped": "A scheduled run was skipped",
 }
+_OTHER_OUTCOME = "A scheduled run needs your attention"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -57,7 +60,7 @@ def compose(
             title, body, url = "Test notification", "Notifications reach you here.", f"{address}/"
         case "schedule":
             title, body = (
-                _SCHEDULES.get(alert.outcome or "", _SCHEDULES["attention"]),
+                _SCHEDULES.get(alert.outcome or "", _OTHER_OUTCOME),
                 "Open the conversation to see it.",
             )
             url = f"{address}/c/{chat_id}" if chat_id else f"{address}/"
@@ -70,7 +73,11 @@ def compose(
             title, body = _describe_digest(today, len(tasks) - today), _list_titles(tasks)
         case "held" if tasks or runs:
             title = _count(len(tasks) + len(runs), "notification") + " from your quiet hours"
-            body = "\n".join(filter(None, [*(_SCHEDULES.get(run.outcome or "") for run in runs), _list_titles(tasks)]))
+            body = "\n".join(
+                filter(
+                    None, [*(_SCHEDULES.get(run.outcome or "", _OTHER_OUTCOME) for run in runs), _list_titles(tasks)]
+                )
+            )
             if len(tasks) == 1 and not runs:
                 url = f"{address}/t/{tasks[0].id}"
         case _:

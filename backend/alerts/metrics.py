@@ -4,7 +4,7 @@ from prometheus_client import Counter, Gauge
 
 OLDEST_SECONDS = Gauge(
     "todo_alerts_oldest_seconds",
-    "How long the oldest notification has been waiting to be sent",
+    "For how long the oldest notification should have been sent or tried again",
     multiprocess_mode="livemax",
 )
 DELIVERIES = Counter("todo_alert_deliveries", "Tries to send a notification", ["channel", "result"])

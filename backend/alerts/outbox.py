@@ -229,11 +229,14 @@ class Outbox:
 
 
 async def add_schedule_alert(
-    tx: Transaction, user_id: str, schedule_id: str, run_id: str, outcome: str, *, now: datetime
+    tx: Transaction, user_id: str, schedule_id: str, run_id: str | None, outcome: str, *, now: datetime
 ) -> None:
-    """Adds an alert about a scheduled run, once for each outcome, if its user wants to be notified."""
+    """Adds an alert about a scheduled run, or one that was skipped, if its user wants to be notified.
+
+    Of each run, an outcome is added once.
+    """
     values = {"schedule": schedule_id, "run": run_id, "outcome": outcome}
-    key = make_key(user_id, "schedule", schedule_id, run_id, outcome)
+    key = make_key(user_id, "schedule", schedule_id, run_id or now.isoformat(), outcome)
     await tx.execute(_ADD, key=key, kind="schedule", state="pending", now=now, next_at=now, **values)
 
 

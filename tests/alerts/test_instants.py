@@ -291,3 +291,16 @@ async def test_a_week_across_a_change_of_the_clock(rows: AlertRows, database: Da
         assert instant <= seen <= latest + timedelta(minutes=10), (number, walls[number - 1], seen)
     days = [first.date() + timedelta(days=n) for n in range(7)]
     assert [seen.astimezone(ZoneInfo(zone)).date() for seen in digests] == days, digests
+
+
+async def test_old_alerts_are_deleted(changes: Changes) -> None:
+    for age in ("29 days", "31 days"):
+        changes.rows.execute(
+            "INSERT INTO alerts (user_id, key, kind, alert_at, created_at, state) VALUES (%(user)s, %(age)s, 'digest',"
+            " timestamptz '2026-03-01 00:00+00' - %(age)s::interval, timestamptz '2026-03-01 00:00+00' - %(age)s::interval,"
+            " 'sent')",
+            user=changes.user,
+            age=age,
+        )
+    await changes.tick()
+    assert [alert["key"] for alert in changes.rows.alerts(changes.user)] == ["29 days"]

@@ -357,7 +357,7 @@ async def test_a_schedule(world: World) -> None:
             await add_schedule_alert(tx, world.user, "7", "run_1", "failed", now=world.clock())
     await world.step()
     [body] = world.receiver.at("first")
-    assert (body["kind"], body["title"], body["task"]) == ("schedule", "A scheduled run failed", None)
+    assert (body["kind"], body["title"], body["task"]) == ("schedule", "A scheduled run has failed", None)
 
 
 async def test_many_users_at_once(world: World) -> None:

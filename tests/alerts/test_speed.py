@@ -17,7 +17,8 @@ from tests.alerts.rows import AlertRows
 USERS, TASKS = 100, 100_000
 _ADD = """
 INSERT INTO tasks (user_id, id, title, due_on, due_time)
-SELECT %(user)s, n, 'task ' || n, date '2027-01-01' + (n / 20)::int, time '08:00' + make_interval(mins => (n %% 700)::int)
+SELECT %(user)s, n, 'task ' || n, date '2027-01-01' + (n / 20)::int,
+    time '08:00' + make_interval(mins => (n %% 700)::int)
 FROM generate_series(1, %(count)s::bigint) AS n"""
 _ADD_DUE = """
 INSERT INTO tasks (user_id, id, title, due_on, due_time)

@@ -150,9 +150,11 @@ async def snooze(services: AppServices, user: LimitedUser, key: Key, body: schem
 
 
 async def _find_alert(services: Services, user: AuthenticatedUser, key: str) -> PastAlert:
+    """Finds the alert that the user has acted on, and so has seen."""
     alert = await history.find_alert(services.database, user.user_id, key)
     if alert is None:
         raise NotFound.of("alert", key)
+    await history.show(services.database, user.user_id, key, services.clock())
     return alert
 
 
