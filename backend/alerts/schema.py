@@ -15,6 +15,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Identity,
     Index,
+    Integer,
     MetaData,
     SmallInteger,
     Text,
@@ -47,7 +48,7 @@ def _row_id() -> Column[int]:
     return Column(BigInteger, Identity(always=True), primary_key=True)
 
 
-def _count(column_type: type[BigInteger | SmallInteger] = BigInteger) -> Column[int]:
+def _count(column_type: type[BigInteger | Integer | SmallInteger] = BigInteger) -> Column[int]:
     return Column(column_type, nullable=False, server_default=text("0"))
 
 
@@ -77,7 +78,7 @@ class AlertSettingsRow(_UserRow, table=True):
     )
 
     is_on: bool = Field(sa_column=_flag("true"))
-    remind: int = Field(sa_column=_count(SmallInteger))
+    remind: int = Field(sa_column=_count(Integer))
     digest_time: time | None = Field(sa_column=_clock_time(default="'08:00:00'::time(0) without time zone"))
     quiet_from: time | None = Field(sa_column=_clock_time())
     quiet_until: time | None = Field(sa_column=_clock_time())

@@ -42,7 +42,7 @@ CREATE UNIQUE INDEX alert_channels_by_target ON alert_channels (user_id, target_
 CREATE TABLE alert_settings (
     user_id TEXT NOT NULL,
     is_on BOOLEAN DEFAULT true NOT NULL,
-    remind SMALLINT DEFAULT 0 NOT NULL,
+    remind INTEGER DEFAULT 0 NOT NULL,
     digest_time TIME(0) WITHOUT TIME ZONE DEFAULT '08:00:00'::time(0) without time zone,
     quiet_from TIME(0) WITHOUT TIME ZONE,
     quiet_until TIME(0) WITHOUT TIME ZONE,

@@ -297,8 +297,8 @@ async def test_old_alerts_are_deleted(changes: Changes) -> None:
     for age in ("29 days", "31 days"):
         changes.rows.execute(
             "INSERT INTO alerts (user_id, key, kind, alert_at, created_at, state) VALUES (%(user)s, %(age)s, 'digest',"
-            " timestamptz '2026-03-01 00:00+00' - %(age)s::interval, timestamptz '2026-03-01 00:00+00' - %(age)s::interval,"
-            " 'sent')",
+            " timestamptz '2026-03-01 00:00+00' - %(age)s::interval,"
+            " timestamptz '2026-03-01 00:00+00' - %(age)s::interval, 'sent')",
             user=changes.user,
             age=age,
         )
