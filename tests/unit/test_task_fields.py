@@ -20,7 +20,7 @@ from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Record, ToolCall
 from cli.chat.rendering import render_tasks
 from cli.chat.screen import render_lines
-from common.task_words import FIELDS, FieldWords
+from common.task_words import FIELDS, FieldWords, describe_reminder, select_fields
 from mcp_server.tools import create_tools
 from tests.conftest import ROOT
 from tests.mcp.calls import FULL
@@ -172,6 +172,9 @@ def test_each_field_is_sent() -> None:
         ({"priority": "none"}, {"priority": "none"}, {"priority": None}),
         ({"labels": "#shop, home,shop"}, {"labels": ["shop", "home"]}, {"labels": ["shop", "home"]}),
         ({"labels": ""}, {"labels": []}, {"labels": []}),
+        ({"remind": "+0"}, {"remind": 0}, {"remind": 0}),
+        ({"remind": "none"}, {"remind": "none"}, {"remind": "none"}),
+        ({"remind": "other", "minutes": " 40320 "}, {"remind": 40_320}, {"remind": 40_320}),
     ],
 )
 def test_edited_field(written: Json, sent: Json, shown: Json) -> None:
@@ -194,6 +197,24 @@ def test_longest_texts_can_be_saved(written: Json) -> None:
     assert "labels" not in written or len(changes["fields"]["labels"]) == 10
 
 
+def test_words_of_reminders_are_the_same_everywhere() -> None:
+    words = {
+        "none": "no reminder",
+        **{0: "reminder at the time", 1: "reminder 1 min before", 60: "reminder 1 hour before"},
+        **{90: "reminder 90 min before", 120: "reminder 2 hours before", 1440: "reminder 1 day before"},
+        40_320: "reminder 28 days before",
+    }
+    assert [describe_reminder(remind) for remind in words] == [*words.values()]
+    expression = f"{json.dumps([*words])}.map((await import(`${{web}}/words.js`)).reminderWords)"
+    assert evaluate(expression) == [*words.values()]
+
+
+def test_reminder_of_a_task_that_is_not_pending_is_not_shown() -> None:
+    done = COMPLETE_TASK | {"status": "completed"}
+    assert "remind" not in [field.name for field, _ in select_fields(done)]
+    assert evaluate("FIELDS.map(({ row }) => textOf(row?.(task, ui))).join()", task=done).count("reminder") == 0
+
+
 def test_repeat_says_when_it_begins() -> None:
     undated = {**TASK, "due": None, "time": None, "repeat": None}
     changes, _ = evaluate("edit()", task=undated, written={"repeat": "every monday at 9"}, understood=UNDERSTOOD)
@@ -210,6 +231,11 @@ def test_repeat_says_when_it_begins() -> None:
         ({"labels": ", ".join(f"l{n}" for n in range(11))}, "A task can have up to 10 labels."),
         ({"labels": f"home, {'x' * 41}"}, "A label can have up to 40 characters."),
         ({"date": "", "repeat": ""}, "Add a date for this time."),
+        ({"time": "", "remind": "+10"}, "Add a time for this reminder."),
+        *(
+            ({"remind": "other", "minutes": minutes}, "Write the minutes as a whole number of up to 40,320.")
+            for minutes in ("", "soon", "1.5", "-1", "40321")
+        ),
         ({"date": "", "time": ""}, "Add a date for the first time."),
         ({"repeat": "often"}, "I don't recognise that repeat. Try “every Monday” or “every 2 weeks”."),
     ],
