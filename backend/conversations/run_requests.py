@@ -37,12 +37,15 @@ FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(conversation)s
     OR EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND id = %(replaces)s AND active))
 ON CONFLICT (user_id, conversation_id) WHERE status IN ('running', 'waiting') AND parent_call_id IS NULL DO NOTHING
 RETURNING {RUN_COLUMNS}"""
-# When and where a user says something, and whether they have a calendar feed; `p` is their profile.
+# When and where a user says something, and what of theirs reminds; `p` is their profile, and `r` the run.
 MOMENT = """
 CASE WHEN %(now)s::text IS NULL THEN '{}'::jsonb ELSE jsonb_strip_nulls(jsonb_build_object(
     'now', %(now)s::text,
     'time_zone', coalesce(%(time_zone)s::text, p.time_zone, %(server_time_zone)s::text),
-    'calendar', CASE WHEN p.calendar_hash IS NOT NULL THEN true END
+    'calendar', CASE WHEN p.calendar_hash IS NOT NULL THEN true END,
+    'notifications', CASE WHEN EXISTS (
+        SELECT FROM alert_settings s WHERE s.user_id = r.user_id AND s.is_on
+    ) THEN true END
 )) END"""
 _ADD_MESSAGE = f"""
 INSERT INTO entries (user_id, run_id, id, conversation_id, kind, text, details)
@@ -100,7 +103,7 @@ class UserMessage:
     """What a user says; `text` has tasks by their titles, below what is quoted.
 
     `details` may hold `content`, the parts as ChatKit has them, where some are tags, and what is stored of its `moment`
-    as `now`, `time_zone` and `calendar`, whether the user has a calendar feed.
+    as `now`, `time_zone`, `calendar`, whether the user has a calendar feed, and `notifications`, whether they are on.
     """
 
     id: str

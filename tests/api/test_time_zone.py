@@ -74,6 +74,16 @@ async def test_rejected_message_stores_no_zone(user: User, model: ScriptedModel)
     assert [note.split(", ")[1] for note in await last_notes(model)] == ["Europe/Berlin"]
 
 
+async def test_notifications_are_mentioned(user: User, model: ScriptedModel) -> None:
+    await model.script(*[says("Hello.")] * 3)
+    thread = (await user.chatkit.say("hello")).thread_id
+    for is_on in (True, False):
+        changed = await user.chatkit.http.patch("/alerts/settings", json={"on": is_on})
+        assert changed.status_code == 200, changed.text
+        await user.chatkit.say("hello again", thread)
+    assert ["notifications on" in note for note in await last_notes(model)] == [False, True, False]
+
+
 async def test_calendar_feed_is_mentioned(user: User, model: ScriptedModel) -> None:
     await model.script(*[says("Hello.")] * 3)
     thread = (await user.chatkit.say("hello")).thread_id
