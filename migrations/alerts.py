@@ -194,20 +194,21 @@ ALERTS_ACROSS_USERS = {
         ), due AS (
             SELECT user_id, 'task' AS kind, alert_key(user_id, 'task', id::text, extract(epoch FROM alert_at)::text)
                 AS key, jsonb_build_array(jsonb_build_object('id', id, 'due_on', due_on, 'due_time', due_time))
-                AS tasks, alert_at
+                AS task_dues, alert_at
             FROM due_tasks
             UNION ALL
-            SELECT due.user_id, 'digest', alert_key(due.user_id, 'digest', due.digest_day::text), open.tasks,
+            SELECT due.user_id, 'digest', alert_key(due.user_id, 'digest', due.digest_day::text), open.task_dues,
                 due.digest_at
             FROM due_digests AS due CROSS JOIN LATERAL (
-                SELECT jsonb_agg(jsonb_build_object('id', id, 'due_on', due_on, 'due_time', due_time)) AS tasks FROM (
+                SELECT jsonb_agg(jsonb_build_object('id', id, 'due_on', due_on, 'due_time', due_time)) AS task_dues
+                FROM (
                     SELECT id, due_on, due_time FROM tasks WHERE tasks.user_id = due.user_id AND status = 'pending'
                         AND due_on <= due.digest_day AND due_time IS NULL ORDER BY due_on DESC, id LIMIT 200
                 ) AS dated
-            ) AS open WHERE open.tasks IS NOT NULL
+            ) AS open WHERE open.task_dues IS NOT NULL
         ), added AS (
-            INSERT INTO alerts (user_id, key, kind, tasks, alert_at, created_at, late, state, next_at)
-            SELECT due.user_id, due.key, due.kind, due.tasks, due.alert_at, moment,
+            INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, late, state, next_at)
+            SELECT due.user_id, due.key, due.kind, due.task_dues, due.alert_at, moment,
                 due.alert_at < moment - interval '2 minutes', 'pending', moment
             FROM due JOIN alert_settings AS settings ON settings.user_id = due.user_id AND settings.is_on
             WHERE due.alert_at >= moment - interval '12 hours' AND NOT EXISTS (

@@ -7,9 +7,8 @@ from typing import Any
 from backend.alerts.schema import AlertKind, AlertState, DeliveryState
 from common.database import NO_USER, Database
 
-_LIST = """
-SELECT id, key, kind, tasks, alert_at, late, state FROM alerts
-WHERE user_id = %(user)s AND state <> 'merged' ORDER BY id DESC LIMIT %(most)s"""
+_ALERTS = "SELECT id, key, kind, task_dues AS tasks, alert_at, late, state FROM alerts WHERE user_id = %(user)s"
+_LIST = f"{_ALERTS} AND state <> 'merged' ORDER BY id DESC LIMIT %(most)s"
 _DELIVERIES = """
 SELECT delivery.alert_id, delivery.channel_id, channel.kind, channel.name, delivery.state, delivery.at, delivery.problem
 FROM alert_deliveries AS delivery JOIN alert_channels AS channel
@@ -32,7 +31,7 @@ _CONFIRM = "SELECT confirm_alert(%(proof)s, %(now)s)"
 _SHOW = """
 UPDATE alerts SET state = 'shown', next_at = NULL, shown_at = coalesce(shown_at, %(now)s)
 WHERE user_id = %(user)s AND key = %(key)s AND state NOT IN ('held', 'merged') RETURNING id"""
-_FIND = "SELECT id, key, kind, tasks, alert_at, late, state FROM alerts WHERE user_id = %(user)s AND key = %(key)s"
+_FIND = f"{_ALERTS} AND key = %(key)s"
 _SNOOZE = """
 UPDATE tasks SET snoozed_until = %(until)s
 WHERE user_id = %(user)s AND id = %(task)s AND status = 'pending'

@@ -20,7 +20,7 @@ from common.database import NO_USER, Database, Transaction
 
 _KEY_BYTES, _PROOF_BYTES = 18, 16
 _TAKE = "SELECT user_id, id, next_at FROM take_alerts(%(now)s, %(seconds)s, %(most)s)"
-_ALERT_COLUMNS = "id, key, kind, tasks, schedule_id, run_id, outcome, alert_at, late, state"
+_ALERT_COLUMNS = "id, key, kind, task_dues AS tasks, schedule_id, run_id, outcome, alert_at, late, state"
 _ALERT = f"""
 SELECT {_ALERT_COLUMNS} FROM alerts
 WHERE user_id = %(user)s AND id = %(id)s
@@ -64,12 +64,12 @@ WHERE user_id = %(user)s AND id = %(id)s AND next_at = %(lease)s AND state IN ('
 # All that is held becomes one alert. The row of the settings is locked so that two processes do not both combine it.
 _LOCK = "SELECT FROM alert_settings WHERE user_id = %(user)s FOR UPDATE"
 _COMBINE = """
-WITH held AS (SELECT id, tasks FROM alerts WHERE user_id = %(user)s AND state = 'held'),
+WITH held AS (SELECT id, task_dues FROM alerts WHERE user_id = %(user)s AND state = 'held'),
 combined AS (
-    INSERT INTO alerts (user_id, key, kind, tasks, alert_at, created_at, state, next_at)
+    INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, state, next_at)
     SELECT %(user)s, %(key)s, 'held', (
         SELECT coalesce(jsonb_agg(DISTINCT task), '[]')
-        FROM held AS part CROSS JOIN LATERAL jsonb_array_elements(part.tasks) AS task
+        FROM held AS part CROSS JOIN LATERAL jsonb_array_elements(part.task_dues) AS task
     ), %(now)s, %(now)s, 'pending', %(now)s FROM held HAVING count(*) > 0 RETURNING id
 )
 UPDATE alerts SET state = 'merged', next_at = NULL, merged_into = combined.id FROM held, combined

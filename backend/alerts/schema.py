@@ -118,7 +118,7 @@ class AlertChannelRow(_UserRow, table=True):
 
 
 class AlertRow(_UserRow, table=True):
-    """An alert in the outbox. `tasks` are objects with the task's `id`, and the `due_on` and `due_time` that it had.
+    """An alert in the outbox. `task_dues` are objects with a task's `id`, and the `due_on` and `due_time` that it had.
 
     A `pending` alert is worked on at `next_at`, which is also how long whoever works on it has claimed it. One that is
     `held` waits for the end of quiet hours, when it is `merged` into another one.
@@ -138,7 +138,7 @@ class AlertRow(_UserRow, table=True):
     id: int = Field(sa_column=_row_id())
     key: str = Field(sa_type=Text)
     kind: str = Field(sa_type=Text)
-    tasks: list[dict[str, Any]] = Field(sa_column=Column(JSONB, nullable=False, server_default="[]"))
+    task_dues: list[dict[str, Any]] = Field(sa_column=Column(JSONB, nullable=False, server_default="[]"))
     schedule_id: str | None = Field(sa_type=Text)
     run_id: str | None = Field(sa_type=Text)
     outcome: str | None = Field(sa_type=Text)

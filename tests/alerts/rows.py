@@ -70,7 +70,7 @@ class AlertRows:
         return row["alert_at"]
 
     def alerts(self, user: str) -> list[dict[str, Any]]:
-        return self.all("SELECT * FROM alerts WHERE user_id = %(user)s ORDER BY id", user=user)
+        return self.all("SELECT *, task_dues AS tasks FROM alerts WHERE user_id = %(user)s ORDER BY id", user=user)
 
     def deliveries(self, user: str) -> list[dict[str, Any]]:
         statement = "SELECT * FROM alert_deliveries WHERE user_id = %(user)s ORDER BY alert_id, channel_id"

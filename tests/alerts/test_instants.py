@@ -296,9 +296,9 @@ async def test_a_week_across_a_change_of_the_clock(rows: AlertRows, database: Da
 async def test_old_alerts_are_deleted(changes: Changes) -> None:
     for age in ("29 days", "31 days"):
         changes.rows.execute(
-            "INSERT INTO alerts (user_id, key, kind, alert_at, created_at, state) VALUES (%(user)s, %(age)s, 'digest',"
-            " timestamptz '2026-03-01 00:00+00' - %(age)s::interval,"
-            " timestamptz '2026-03-01 00:00+00' - %(age)s::interval, 'sent')",
+            "INSERT INTO alerts (user_id, key, kind, alert_at, created_at, state)"
+            " SELECT %(user)s, %(age)s, 'digest', at, at, 'sent'"
+            " FROM (SELECT timestamptz '2026-03-01 00:00+00' - %(age)s::interval) AS past (at)",
             user=changes.user,
             age=age,
         )

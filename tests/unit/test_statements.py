@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import pytest
 
-from backend import conversations, users
+from backend import alerts, conversations, users
 from mcp_server import commands, imports, tasks
 from mcp_server.tasks import lists
 from mcp_server.tasks.lists import statements as list_statements
@@ -53,7 +53,7 @@ def values_of(package: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def values() -> Iterator[tuple[str, Any]]:
-    for package in (conversations, users, commands, imports, lists, tasks):
+    for package in (alerts, conversations, users, commands, imports, lists, tasks):
         yield from values_of(package)
     for deleted in (False, True):
         yield f"count, {deleted=}", list_statements.count_tasks([], deleted=deleted)
