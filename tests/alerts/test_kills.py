@@ -138,11 +138,11 @@ async def test_some_kills(
 
 @pytest.mark.extended
 async def test_many_kills(rows: AlertRows, database_url: str, task_server: ServiceProcess, tmp_path: Path) -> None:
-    """10,000 alerts and 60 kills, in 20 minutes at most."""
+    """10,000 alerts and 60 kills, in less than the 15 minutes that a test may take."""
     async with run_receiver() as receiver:
         arguments = [database_url, f"{task_server.url}/mcp", receiver.url]
         began = time.monotonic()
         with run_processes(arguments, tmp_path) as processes:
-            await run(rows, receiver, processes, alerts=10_000, kills=60, seconds=1_200)
+            await run(rows, receiver, processes, alerts=10_000, kills=60, seconds=840)
         found = check(rows, receiver, alerts=10_000)
         sys.stdout.write(f"\n{processes.kills} kills in {time.monotonic() - began:.0f} s: {found}\n")
