@@ -18,6 +18,7 @@ from backend.model import context_size, requests
 from backend.model.capability_lookup import CapabilityLookup
 from backend.model.errors import ModelError
 from backend.model.frames import read_values
+from backend.model.markup.calls import Tools
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
 from backend.model.response_limits import LoadingWait
@@ -140,8 +141,9 @@ class ProviderClient:
         mode = self.modes.get(given["model"])
         body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
         parts = context_size.Parts(history_tokens, context_size.count_tokens(goal))
-        respond = partial(self._respond, parts=parts, on_usage=on_usage)
-        response, tools = respond(body, began=began), _list_tools(given)
+        tools = _list_tools(given)
+        respond = partial(self._respond, tools=tools, parts=parts, on_usage=on_usage)
+        response = respond(body, began=began)
         if mode == "text":
             return read_actions(response, tools, body, respond, goal=goal)
         loses_calls = self._profile.loses_calls and "stream" in body and tools
@@ -149,17 +151,24 @@ class ProviderClient:
 
     def _watch_written_calls(self, given: dict[str, Any]) -> WrittenCalls:
         model = given["model"]
-        tools = _list_tools(given) if self.modes.get(model) != "text" else set[str]()
+        tools = _list_tools(given) if self.modes.get(model) != "text" else {}
         return WrittenCalls(tools, partial(self.modes.record_missed_call, model, "written a call as text"))
 
     async def _respond(
-        self, body: dict[str, Any], *, parts: context_size.Parts, on_usage: OnUsage, began: float | None = None
+        self,
+        body: dict[str, Any],
+        *,
+        tools: Tools,
+        parts: context_size.Parts,
+        on_usage: OnUsage,
+        began: float | None = None,
     ) -> Pieces:
         """The first token may take so long since `began`: since now, if the server was not waited for before."""
         first = self._limits.first_token_seconds
         seconds = first if "stream" in body else max(first, _WHOLE_SECONDS)
         deadline = (began or asyncio.get_running_loop().time()) + seconds
-        reader = ResponseReader(begins_thinking=body["model"] in self._begin_thinking)
+        begins_thinking = body["model"] in self._begin_thinking
+        reader = ResponseReader(tools, body["messages"], begins_thinking=begins_thinking)
         with self._note_outcome(body), self._explain(body, parts), _count_usage(body, reader, on_usage):
             values = read_values(await self._post(body, seconds, deadline), self._limits)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
@@ -238,9 +247,9 @@ class ProviderClient:
         return notes
 
     def _learn(self, body: dict[str, Any], reader: ResponseReader, last: Piece) -> None:
-        if reader.tags.lacks_opening:
+        if reader.markup.lacks_opening:
             self._begin_thinking.add(body["model"])
-        elif not reader.tags.has_closed:
+        elif not reader.markup.has_closed:
             self._begin_thinking.discard(body["model"])
         if last.calls and "tools" in body:
             self.modes.record_call(body["model"])
@@ -340,8 +349,9 @@ class _PlainClient(AsyncOpenAI):
         return {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": self.user_agent}
 
 
-def _list_tools(body: Mapping[str, Any]) -> set[str]:
-    return {tool["function"]["name"] for tool in body.get("tools", ())}
+def _list_tools(body: Mapping[str, Any]) -> Tools:
+    functions = [tool["function"] for tool in body.get("tools", ())]
+    return {function["name"]: function.get("parameters") for function in functions}
 
 
 def _create_error(error: openai.APIError) -> ModelError:

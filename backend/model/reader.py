@@ -7,16 +7,19 @@ calls and reasoning in tags, is put together by `ToolCallAssembler` and `ThinkTa
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
 from backend.model.errors import ModelError
 from backend.model.frames import END
+from backend.model.markup.calls import Tools
+from backend.model.markup.parser import MarkupParser
+from backend.model.markup.quoting import Quotable
 from backend.model.repetition import RepetitionDetector
-from backend.model.think_tags import ThinkTags
-from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, storable
+from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, add_written_calls, storable
 
 Frame = dict[str, Any]
 _NO_USAGE = Counter[str]()  # of all pieces but the last, and never changed
@@ -72,10 +75,19 @@ class Piece:
 
 
 class ResponseReader:
-    """Reads one response. With `begins_thinking`, its text begins with reasoning that no tag opens."""
+    """Reads one response to the messages, whose markup may have calls of the tools.
 
-    def __init__(self, *, begins_thinking: bool = False) -> None:
-        self.tags = ThinkTags(begins_thinking=begins_thinking)
+    With `begins_thinking`, its text begins with reasoning that no tag opens.
+    """
+
+    def __init__(
+        self, tools: Tools | None = None, messages: Sequence[Mapping[str, Any]] = (), *, begins_thinking: bool = False
+    ) -> None:
+        tools = tools or {}
+        quotable = Quotable(messages)
+        self.markup = MarkupParser(tools, quotable=quotable, begins_thinking=begins_thinking)
+        self._new_reasoning = partial(MarkupParser, tools, quotable=quotable, is_thought=True)
+        self._reasoning = self._new_reasoning()
         self.finish: Finish | None = None
         self.chars = 0
         """Characters of text, reasoning and calls so far, at least one for each frame: an empty one is work, too."""
@@ -121,12 +133,15 @@ class ResponseReader:
 
     def _read_part(self, reasoning: str, content: str, refusal: str) -> Piece:
         self._count(len(reasoning) + len(content) + len(refusal))
-        text, thought = self.tags.feed(storable(content))
-        if refusal or reasoning:
-            text, thought = text + storable(refusal), storable(reasoning) + thought
-        piece = Piece(self._texts.feed(text), self._thoughts.feed(thought) if thought else "")
-        self.has_output = self.has_output or bool(piece.text or self._calls)
-        return piece
+        text, thought = self.markup.feed(self._texts.feed(storable(content + refusal)))
+        if reasoning:
+            _, before = self._reasoning.feed(self._thoughts.feed(storable(reasoning)))
+            thought = before + thought
+        elif text.strip():
+            _, before = self._reasoning.finish()
+            thought, self._reasoning = before + thought, self._new_reasoning()
+        self.has_output = self.has_output or bool(text or self._calls)
+        return Piece(text, thought)
 
     def _count(self, written: int) -> None:
         self.output_chars += written
@@ -135,8 +150,11 @@ class ResponseReader:
     def end(self) -> Piece:
         if self.is_repeated:
             return Piece(finish="repeated", usage=self.usage)
-        text, thought = self.tags.finish()
-        self.has_output = self.has_output or bool(text)
+        is_whole = self.finish in (None, "stop")
+        _, before = self._reasoning.finish(is_whole=is_whole)
+        text, thought = self.markup.finish(is_whole=is_whole)
+        calls = add_written_calls(self._calls.assemble(), self._list_written_calls())
+        self.has_output = self.has_output or bool(text or calls)
         if self.finish is None and not (self._is_done and self.has_output):
             raise ModelError("model_cut_off")
         if self.finish == "length" and not self.has_output:
@@ -145,7 +163,16 @@ class ResponseReader:
             text = _FILTERED
         if self.finish == "ended" and not self.has_output:
             raise ModelError("model_cut_off")
-        return Piece(text, thought, self._calls.assemble(), self.finish or "stop", self.usage)
+        finish = self.finish or "stop"
+        if finish == "stop" and self.markup.is_cut and self.has_output and not calls:
+            finish = "ended"
+        return Piece(text, before + thought, calls, finish, self.usage)
+
+    def _list_written_calls(self) -> Sequence[ParsedToolCall]:
+        """Returns the calls in the markup; those in reasoning only if nothing else was written."""
+        if self.markup.calls or self.markup.has_text:
+            return self.markup.calls
+        return [] if self._calls else self.markup.drafts or self._reasoning.drafts
 
 
 def _raise_if_error(frame: Frame) -> None:

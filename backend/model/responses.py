@@ -11,6 +11,7 @@ from typing import Any
 from backend.model import requests
 from backend.model.errors import ModelError
 from backend.model.hidden_frame import FrameFilter, cut_frames
+from backend.model.markup.quoting import Quotable
 from backend.model.reader import Piece, ResponseReader
 from backend.model.response_limits import ResponseLimits
 from backend.model.text_responses import TextResponse
@@ -68,7 +69,8 @@ async def read_actions(
     response: Pieces, tools: Collection[str], body: requests.Body, respond: Respond, *, goal: str
 ) -> Pieces:
     """Yields the response with the actions in its text as calls and answers; asks once more after a fault."""
-    first, usage = TextResponse(tools, goal=goal), Counter[str]()
+    quotable = Quotable(body["messages"])
+    first, usage = TextResponse(tools, goal=goal, quotable=quotable), Counter[str]()
     async with aclosing(response):
         async for piece in response:
             usage = piece.usage or usage
@@ -77,7 +79,7 @@ async def read_actions(
                 yield shown
     if first.fault is None:
         return
-    second = TextResponse(tools, goal=goal, follows_text=first.has_text)
+    second = TextResponse(tools, goal=goal, quotable=quotable, follows_text=first.has_text)
     async with aclosing(respond(requests.request_correction(body, cut_frames(first.raw), first.fault))) as response:
         async for piece in response:
             shown = _with_actions(piece, second)

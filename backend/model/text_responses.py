@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import Any
 
+from backend.model.markup.quoting import Quotable
 from backend.model.tool_calls import ParsedToolCall, parse_json, storable
 
 NO_ANSWER = "[NO ANSWER]"
@@ -53,12 +54,14 @@ class TextResponse:
     wants, which an agent gets that is called without a task.
     """
 
-    def __init__(self, tools: Collection[str], *, goal: str, follows_text: bool = False) -> None:
+    def __init__(
+        self, tools: Collection[str], *, goal: str, quotable: Quotable | None = None, follows_text: bool = False
+    ) -> None:
         self.raw = ""
         self.calls: list[ParsedToolCall] = []
         self.fault: str | None = None
         self.has_text = follows_text
-        self._tools, self._goal = tools, goal
+        self._tools, self._goal, self._quotable = tools, goal, quotable or Quotable(())
         self._pending = ""
         self._is_held = False
         self._is_separated = follows_text  # from the text before, by an object
@@ -80,7 +83,7 @@ class TextResponse:
     def finish(self, *, cut_off: bool) -> tuple[str, str]:
         """Returns the rest, with the final answers unless there are calls, and its reasoning; nothing after a fault."""
         try:
-            found = list(_split_at_actions(self._pending, self._tools, self._goal, cut_off=cut_off))
+            found = list(_split_at_actions(self._pending, self._tools, self._goal, self._quotable, cut_off=cut_off))
         except Fault as fault:
             self.fault = str(fault)
             return "", ""
@@ -110,11 +113,12 @@ class TextResponse:
 
 
 def _split_at_actions(
-    text: str, tools: Collection[str], goal: str, *, cut_off: bool
+    text: str, tools: Collection[str], goal: str, quotable: Quotable, *, cut_off: bool
 ) -> Iterator[tuple[str, Action | None, str]]:
     """Yields each action with the text before it and its reasoning, and at last the text after them.
 
-    Objects that are no actions, and those in a code block of another language, are text. Raises `Fault`.
+    Objects that are no actions, that are quotable, and that are in a code block of another language are text. Raises
+    `Fault`.
     """
     begin = position = objects = 0
     while objects < _MAX_OBJECTS and (found := _OBJECT_OR_CODE.search(text, position)):
@@ -126,7 +130,7 @@ def _split_at_actions(
         written = text[position:end]
         if end is None and _looks_like_action(written, tools):
             raise Fault("it was cut off at the output limit." if cut_off else "it is not valid JSON: it has no end.")
-        action, thought = (None, "") if end is None else _read_object(written, tools, goal)
+        action, thought = (None, "") if end is None else _read_object(written, tools, goal, quotable)
         position = len(text) if end is None else end
         if action is not None:
             yield text[begin : found.start()], action, thought
@@ -151,15 +155,15 @@ def _find_end(text: str, begin: int) -> int | None:
     return None
 
 
-def _read_object(text: str, tools: Collection[str], goal: str) -> tuple[Action | None, str]:
+def _read_object(text: str, tools: Collection[str], goal: str, quotable: Quotable) -> tuple[Action | None, str]:
     """Returns the action in a JSON object that a model wrote as text, None for other JSON, and the reasoning in it."""
     try:
         value = _load_object(text)
     except (ValueError, RecursionError) as error:
-        if _looks_like_action(text, tools):
+        if _looks_like_action(text, tools) and text not in quotable:
             raise Fault(f"it is not valid JSON ({error}).") from None
         return None, ""
-    if not isinstance(value, dict) or not _is_action(value, tools):
+    if not isinstance(value, dict) or not _is_action(value, tools) or text in quotable:
         return None, ""
     thought = value.get("thought")
     return _parse_action(value, tools, goal), thought.strip() if isinstance(thought, str) else ""

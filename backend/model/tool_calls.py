@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +91,26 @@ class ToolCallAssembler:
         if fragment.index is not None:
             return next((one for one in latest if one.index == fragment.index), None)
         return latest[0] if latest else None
+
+
+def add_written_calls(calls: list[ParsedToolCall], written: Iterable[ParsedToolCall]) -> list[ParsedToolCall]:
+    """Returns the calls with those of the markup that are not among them: some servers send a call in both forms."""
+    sent, added = [_simplify_call(one) for one in calls], list[ParsedToolCall]()
+    for call in written:
+        if (simple := _simplify_call(call)) in sent:
+            sent.remove(simple)
+        else:
+            added.append(call)
+    return [*calls, *added]
+
+
+def _simplify_call(call: ParsedToolCall) -> tuple[str, Any]:
+    """Returns what two forms of a call have in common, as servers convert its arguments differently."""
+    value = parse_json(call.arguments)
+    if not isinstance(value, dict):
+        return call.name, call.arguments.strip()
+    texts = {key: one if isinstance(one, str) else json.dumps(one) for key, one in value.items() if one is not None}
+    return call.name, {key: "".join(text.split()).lower() for key, text in texts.items()}
 
 
 def _is_repeated(fragment: Fragment, earlier: list[Fragment], *, is_last: bool) -> bool:

@@ -309,7 +309,7 @@ def test_reasoning_without_an_opening_tag(written: str, size: int, begins_thinki
     pieces = [piece for frame in (*frames, STOP) for piece in answer.read_frame(frame)] + [answer.end()]
     text, thought = ("".join(getattr(one, name) for one in pieces) for name in ("text", "thought"))
     assert (text, thought) == UNOPENED[written][begins_thinking]
-    assert answer.tags.lacks_opening is not written.startswith("<think>")
+    assert answer.markup.lacks_opening is not written.startswith("<think>")
 
 
 def test_text_that_was_expected_to_begin_with_reasoning() -> None:
@@ -368,9 +368,9 @@ RECORDED: dict[str, Json] = {
     "null_chunk.sse": {"text": "whole answer"},
     "text_think.sse": {
         "text": '{"name": "add_task", "arguments": {"title": "text mode after think"}}',
-        "thought": "\nThe user wants a task.\n",
+        "thought": "The user wants a task.\n",
     },
-    "think_tags.sse": {"text": "Hello there", "thought": "\nI should greet and reveal nothing.\n"},
+    "think_tags.sse": {"text": "Hello there", "thought": "I should greet and reveal nothing.\n"},
     "usage_choices_null.sse": {"text": "whole answer"},
     "whole_json.json": {"text": "whole answer"},
     # https://github.com/openai/openai-python/pull/3819
