@@ -13,9 +13,9 @@ _DECODER = json.JSONDecoder(strict=False)
 MAX_NAME_CHARS = 64  # that OpenAI accepts
 _MAX_DEPTH = 100  # open brackets in arguments; the SDK parses them recursively
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
-# Of models' own formats: `functions.add_task`, `add_task<|channel|>commentary`, `add_task:0`.
+# Of models' own formats: `functions.add_task`, `add_task<|channel|>commentary`, `list_tasks</arg_value>`, `add_task:0`.
 _BEFORE_NAME = re.compile(r"\A(?:to=)?(?:functions?|tools?|default_api)[.:/]")
-_AFTER_NAME = re.compile(r"(?:<\|.*|:\d+)\Z", re.DOTALL)
+_AFTER_NAME = re.compile(r"(?:<.*|:\d+)\Z", re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _SURROGATE = re.compile(r"\\ud[89a-f]", re.IGNORECASE)
 _UNSTORABLE = re.compile("[\\x00\\ud800-\\udfff]")
@@ -97,8 +97,12 @@ def add_written_calls(calls: list[ParsedToolCall], written: Iterable[ParsedToolC
     """Returns the calls with those of the markup that are not among them: some servers send a call in both forms."""
     sent, added = [_simplify_call(one) for one in calls], list[ParsedToolCall]()
     for call in written:
-        if (simple := _simplify_call(call)) in sent:
+        simple = _simplify_call(call)
+        empty = next((one for one in calls if one.name == call.name and one.arguments == "{}"), None)
+        if simple in sent:
             sent.remove(simple)
+        elif empty is not None:  # its arguments were lost, cline/cline#13348
+            calls = [call if one is empty else one for one in calls]
         else:
             added.append(call)
     return [*calls, *added]

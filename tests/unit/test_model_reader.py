@@ -422,7 +422,7 @@ RECORDED: dict[str, Json] = {
     "single_newlines.sse": adds("one newline"),
     # https://github.com/NousResearch/hermes-agent/pull/742
     # https://github.com/NousResearch/hermes-agent/pull/14601
-    "text_tag_unopened.sse": {"text": '{"name": "add_task", "arguments": {"title": "in a tag"}}\n</tool_call>'},
+    "text_tag_unopened.sse": {"text": '{"name": "add_task", "arguments": {"title": "in a tag"}}\n'},
     # https://github.com/openai/openai-agents-python/issues/1179
     # https://github.com/livekit/agents/pull/6596
     "usage_counts_null.sse": {"text": "whole answer"},

@@ -11,11 +11,11 @@ from backend.model.tool_calls import ParsedToolCall, clean_name, repair_argument
 Tools = Mapping[str, Any]
 """The schema of the arguments of each tool that the model may call."""
 
-_MARKER = r"<[/\w|｜▁:]{1,60}>"  # `</tool_call>`, `<｜tool▁call▁end｜>`
+_MARKER = r"<[/\w|｜‖▁:]{1,60}>"  # `</tool_call>`, `<｜tool▁call▁end｜>`
 _BETWEEN = re.compile(rf"(?:\s|\[TOOL_CALLS\]|[,;\[\]]|```(?:json)?|{_MARKER})*+")
-_NAMESPACE = r"(?:｜DSML｜|\|DSML\||[a-z]{1,10}:)?"
+_NAMESPACE = r"(?:[｜|‖]{1,2}DSML[｜|‖]{1,2}|[a-z]{1,10}:)?"
 _ELEMENT = re.compile(
-    rf"""<{_NAMESPACE}(?:function|invoke|call)(?:=|\s+(?:name|tool)\s*=\s*)["']?(?P<name>[\w./:-]{{1,80}})"""
+    rf"""<{_NAMESPACE}(?:function|invoke|call|toolscall)(?:=|\s+(?:name|tool)\s*=\s*)["']?(?P<name>[\w./:-]{{1,80}})"""
     r"""(?P<end>["']?[^<>{}]{0,200}>|(?=[{(]))"""
 )
 _ELEMENT_BEGUN = re.compile(r"<[^<>{}\n]{0,250}\Z")
@@ -24,19 +24,26 @@ _PARAMETER = re.compile(
     rf"""\s*<{_NAMESPACE}(?:(?:parameter|param|argument|arg)(?:=|\s+(?:name|key)\s*=\s*)["']?(?P<key>[\w.-]{{1,80}})["']?"""
     r"""(?P<attributes>[^<>]{0,200})|(?P<tag>[A-Za-z_][\w-]{0,80}))>"""
 )
-_PARAMETER_END = re.compile(rf"</{_NAMESPACE}(?:parameter|param|argument|arg)>")
+_PARAMETER_END = rf"</{_NAMESPACE}(?:parameter|param|argument|arg)>"
+# Of a parameter that is closed by its name, as in anthropics/claude-code#83088.
+_AFTER_PARAMETER = (
+    rf"(?=\s*(?:<{_NAMESPACE}(?:parameter|param|argument|arg)\b|</{_NAMESPACE}(?:function|invoke|call)>))"
+)
+_DATA = re.compile(r"<!\[CDATA\[(?P<text>.*)\]\]>", re.DOTALL)
 _IS_TEXT = re.compile(r"""(?:string|type)\s*=\s*["']?(?P<value>\w+)""")
 _NAMED = re.compile(r"(?:function<｜tool▁sep｜>|<\|plugin\|>)?(?:call:|to=)?\s*(?P<name>[\w./:-]{1,80})")
 # What stands between a name and its arguments.
 _SEPARATOR = re.compile(
-    r"(?:\s|\[ARGS\]|\[CALL_ID\]\w{0,64}|```|(?:json|code|commentary)(?!\w)|<tool_sep>"
+    r"(?:[^\s<>{}()\[\]]{1,20}(?=<\|tool_call_argument_begin\|>))?(?:\s|\[ARGS\]|\[CALL_ID\]\w{0,64}|```|(?:json|code|commentary)(?!\w)|<tool_sep>"
     r"|<\|(?:channel|constrain)\|>\w*+|<\|message\|>|<\|tool_call_argument_begin\|>|<｜tool▁sep｜>)*+"
 )
 _STRAY_WORD = re.compile(r"[^\x00-\x7f][^\s{}<>]{0,40}\s*(?=\{)")  # livekit/agents-js#1632
+# Under load, GLM leaves the opening tags out, or writes another: vllm-project/vllm#49248, getsigit/sigit#94.
 _PAIR = re.compile(
-    r"\s*<(?P<tag>\w{0,20}arg_)key(?::\w+)?>(?P<key>[^<]{1,100})</(?P=tag)key(?::\w+)?>"
-    r"(?:\s|\\n)*<(?P=tag)value(?::\w+)?>"
+    r"\s*(?:<(?:\w{0,20}arg_key|tool_call)(?::\w+)?>)?\s*(?P<key>[\w.-]{1,100})\s*</(?P<tag>\w{0,20}arg_)key(?::\w+)?>"
+    r"(?:\s|\\n)*(?:<(?P=tag)value(?::\w+)?>)?"
 )
+_KEY_END = re.compile(r"</\w{0,20}arg_key")
 _PAIR_BEGUN = re.compile(r"<\w{0,20}(?:arg_|\Z)")
 _MINIMAX = "]<]minimax[>["  # before each tag of MiniMax M3
 _TAG_TOKENS = {"<|open|>": "<", "<|close|>": "</", "<|sep|>": ">"}  # of Kimi K3
@@ -78,7 +85,7 @@ def may_begin(text: str, tools: Tools) -> bool:
     is_begun = named.end() == len(rest) and any(
         f"{before}{tool}".startswith(named["name"]) for before in _BEFORE_NAME for tool in tools
     )
-    return is_begun or _find_tool(named["name"], tools) is not None
+    return is_begun or any(_find_tools(named["name"], tools))
 
 
 def read_calls(text: str, tools: Tools, *, is_whole: bool) -> list[ParsedToolCall]:
@@ -107,6 +114,13 @@ def _skip(text: str, position: int) -> int:
 
 def _find_tool(name: str, tools: Tools) -> str | None:
     return next((one for one in (name, clean_name(name), clean_name(name).rstrip(":")) if one in tools), None)
+
+
+def _find_tools(name: str, tools: Tools) -> list[str]:
+    """Returns the tool of this name, else those that the name begins with, the longest first."""
+    if tool := _find_tool(name, tools):
+        return [tool]
+    return sorted((tool for tool in tools if clean_name(name).startswith(tool)), key=len, reverse=True)
 
 
 class _Block:
@@ -144,6 +158,9 @@ class _Block:
             raise notation.CutOff
         named = _NAMED.match(text, begin)
         name = _find_tool(named["name"], self._tools) if named else None
+        if named is not None and name is None and _KEY_END.match(text, named.end()):
+            for tool in _find_tools(named["name"], self._tools):  # and its first argument, vllm-project/vllm#47190
+                return self._read_pairs(tool, text.index(tool, begin) + len(tool))
         if named is None or name is None:
             if named is not None and named.end() == len(text) and not self._is_whole:
                 raise notation.CutOff
@@ -228,8 +245,9 @@ class _Block:
 
     def _find_value_end(self, parameter: re.Match[str]) -> tuple[int, int]:
         """Returns where a value ends, and the position after its closing tag. Raises `CutOff`."""
-        closing = _PARAMETER_END if parameter["tag"] is None else re.compile(f"</{parameter['tag']}>")
-        if found := closing.search(self._text, parameter.end()):
+        name = re.escape(parameter["key"] or parameter["tag"])
+        closing = f"</{name}>" if parameter["tag"] else rf"{_PARAMETER_END}|</{name}>{_AFTER_PARAMETER}"
+        if found := re.compile(closing).search(self._text, parameter.end()):
             return found.span()
         if self._is_whole and (ending := _ELEMENT_END.search(self._text, parameter.end())):
             return ending.start(), ending.start()
@@ -238,6 +256,8 @@ class _Block:
     def _convert(self, tool: str, key: str, text: str, attributes: str = "") -> Any:
         """Returns an argument that was written as text, by its attributes and the tool's schema."""
         text = text.removeprefix("\n").removesuffix("\n")
+        if data := _DATA.fullmatch(text.strip()):
+            return data["text"]
         declared = _IS_TEXT.search(attributes)
         if declared and declared["value"].lower() in ("true", "string"):
             return text

@@ -2,12 +2,13 @@
 SGLang have it. What servers fail to read of it arrives as text.
 """
 
+import re
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Thought:
-    """Reasoning. It also ends before a text of `before`, which begins what follows. A tag may have attributes."""
+    """Reasoning. It also ends before a text of `before`, which begins what follows; both are in lower case."""
 
     opening: str
     closings: tuple[str, ...]
@@ -50,8 +51,14 @@ def _block(name: str) -> CallBlock:
     return CallBlock(f"<{name}>", (f"</{name}>",))
 
 
+def _elements(*openings: str) -> tuple[CallBlock, ...]:
+    return tuple(CallBlock(one, (f"</{re.split('[ =]', one[1:])[0]}>",), keeps_opening=True) for one in openings)
+
+
 _CHANNEL, _START = "<|channel|>", "<|start|>"
 _RECIPIENT = "to=functions."
+# Its bars differ: lsdefine/GenericAgent#804.
+_DSML = tuple(f"{bar}DSML{bar}" for bar in ("｜", "|", "‖", "｜｜", "||"))
 _AFTER_CALL = ("<|call|>", "<|end|>", _START)
 
 FAMILIES: dict[str, Family] = {
@@ -78,18 +85,22 @@ FAMILIES: dict[str, Family] = {
         ),
     ),
     "gemma": Family(
-        thoughts=(Thought("<|channel>thought", ("<channel|>",)),),
+        thoughts=(
+            Thought("<|channel>thought", ("<channel|>",)),
+            Thought("<|channel>", ("<channel|>",)),
+            Thought("<|think|>", ("<|/think|>",)),
+        ),
         calls=(
             CallBlock("<|tool_call>", ("<tool_call|>",)),
             CallBlock("<start_function_call>", ("<end_function_call>",)),
         ),
         ends=("<end_of_turn>", "<turn|>", "<eos>"),
         turns=("<start_of_turn>", "<|turn>", "<|tool_response>"),
-        noise=("<channel|>", "<bos>"),
+        noise=("<bos>",),
     ),
     "qwen": Family(
         tags=("think", "thinking", "thought", "reasoning"),
-        calls=(_block("tool_call"), CallBlock("<function=", ("</function>",), keeps_opening=True)),
+        calls=(_block("tool_call"), *_elements("<function=", "<function name=")),
         ends=("<|im_end|>", "<|endoftext|>"),
         turns=("<|im_start|>",),
     ),
@@ -106,7 +117,10 @@ FAMILIES: dict[str, Family] = {
             CallBlock("<|tool_call_section_begin|>", ("<|tool_call_section_end|>",)),
             CallBlock("<|tool_call_begin|>", ("<|tool_call_end|>",)),
             CallBlock("<|open|>tools<|sep|>", ("<|close|>tools<|sep|>",)),
-            CallBlock("<|open|>call ", ("<|close|>call<|sep|>",), keeps_opening=True),
+            *(
+                CallBlock(f"<|open|>{name} ", ("<|close|>call<|sep|>",), keeps_opening=True)
+                for name in ("call", "toolscall")
+            ),
         ),
         ends=("[EOS]", "<|end_of_msg|>"),
         wraps=tuple(f"<|{mark}|>{name}<|sep|>" for mark in ("open", "close") for name in ("response", "message")),
@@ -117,20 +131,17 @@ FAMILIES: dict[str, Family] = {
             CallBlock("<｜tool▁call▁begin｜>", ("<｜tool▁call▁end｜>",)),
             *(
                 CallBlock(f"<{mark}{name}>", (f"</{mark}{name}>",))
-                for mark in ("｜DSML｜", "|DSML|")
+                for mark in _DSML
                 for name in ("function_calls", "tool_calls")
             ),
-            *(
-                CallBlock(f"<{mark}invoke ", (f"</{mark}invoke>",), keeps_opening=True)
-                for mark in ("｜DSML｜", "|DSML|")
-            ),
+            *_elements(*(f"<{mark}invoke " for mark in _DSML)),
         ),
         ends=("<｜end▁of▁sentence｜>",),
         turns=("<｜User｜>", "<｜Assistant｜>"),
         noise=("<｜begin▁of▁sentence｜>",),
     ),
     "mistral": Family(
-        thoughts=(Thought("[THINK]", ("[/THINK]",), anywhere=False),),
+        thoughts=(Thought("[THINK]", ("[/think]",), anywhere=False),),
         calls=(CallBlock("[TOOL_CALLS]"),),
         ends=("</s>",),
         mentions=("<s>",),  # which strikes a text out in HTML
@@ -150,7 +161,7 @@ FAMILIES: dict[str, Family] = {
         tags=("mm:think",),
         calls=(
             *map(_block, ("minimax:tool_call", "tool_calls", "function_calls")),
-            CallBlock("<invoke name=", ("</invoke>",), keeps_opening=True),
+            *_elements("<invoke name="),
         ),
         ends=("[e~[",),
         wraps=("]<]minimax[>[",),
@@ -160,7 +171,7 @@ FAMILIES: dict[str, Family] = {
     ),
     "others": Family(
         thoughts=(
-            Thought("<|START_THINKING|>", ("<|END_THINKING|>",)),  # Cohere
+            Thought("<|START_THINKING|>", ("<|end_thinking|>",)),  # Cohere
             Thought("<|inner_prefix|>", ("<|inner_suffix|>",)),  # Apertus
             Thought("<|begin_of_thought|>", ("<|end_of_thought|>",)),
         ),

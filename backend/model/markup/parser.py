@@ -14,6 +14,7 @@ _MAX_HELD_CHARS = 1_000  # of spaces behind a token that ends the turn
 _TURN_OF_MODEL = re.compile(r"\s*(?:assistant|model)?\s*(?:<\|(?:end_header_id|header_end|im_sep)\|>)?\s*")
 _MAX_TURN_CHARS = 50
 _CLEARLY_BEGUN = re.compile(r"<[|｜]|<[a-z_:]{0,20}(?:tool_|function=|invoke )|\[TOOL_", re.IGNORECASE)
+_SENTENCE_ENDS = ".!?…。！？"
 _SENTENCE = re.compile(r"[A-Z\d\"'“(*]")
 _Parts = tuple[list[str], list[str]]
 
@@ -46,7 +47,7 @@ class MarkupParser:
         self._pending = ""
         self._parts: _Parts = ([], [])  # of the text, and of the thought
         self._is_thinking = begins_thinking or is_thought
-        self._thought = markers.TAGS if begins_thinking else None
+        self._thought = markers.UNOPENED if begins_thinking else None
         self._unopened: list[str] | None = [] if begins_thinking else None
         self._may_open, self._begins_part = not is_thought, False
         self._text_quoting, self._thought_quoting = Quoting(), Quoting()
@@ -54,7 +55,7 @@ class MarkupParser:
         self._searched = self._closings = self._rejected = 0
         # Whether markup was read, whether some was text, and whether a token ended the turn.
         self._has_markup = self._has_mention = self._has_ended = False
-        self._is_over = self._is_last = False
+        self._has_call = self._is_over = self._is_last = False
 
     def feed(self, text: str) -> tuple[str, str]:
         """Returns what is known to be text and what is known to be reasoning now."""
@@ -91,8 +92,8 @@ class MarkupParser:
         return self._thought_quoting if self._is_thinking else self._text_quoting
 
     def _take_parts(self) -> tuple[str, str]:
-        text, thought = ("".join(parts) for parts in self._parts)
-        self._parts = ([], [])
+        (texts, thoughts), self._parts = self._parts, ([], [])
+        text, thought = "".join(texts), "".join(thoughts)
         return text, thought
 
     def _emit(self, text: str) -> None:
@@ -163,8 +164,7 @@ class MarkupParser:
 
     def _begin_thought(self, thought: Thought, rest: str) -> bool:
         self._pending, self._thought, self._unopened = rest, thought, None
-        self._is_thinking = self._begins_part = self._has_markup = True
-        self._may_open = False
+        self._is_thinking = self._begins_part = self._has_markup = self._may_open = True
         self._thought_quoting = Quoting()
         return True
 
@@ -181,9 +181,9 @@ class MarkupParser:
         if found is None:
             return self._emit_all(thought.closings + thought.before if thought else ())
         self._emit_pending(found.start())
-        if thought is not None and found["ends"] is not None:
+        if thought is not None and found[0].lower() in thought.closings:
             return self._end_thought(self._pending[len(found[0]) :])
-        if thought is not None and found["before"] is not None:
+        if thought is not None and self._pending.lower().startswith(thought.before):
             return self._end_thought(self._pending)
         return self._read_marker(found[0])
 
@@ -192,18 +192,22 @@ class MarkupParser:
         if not self._is_last and markers.is_beginning(self._pending):
             return False
         marker = markers.marker_of(text)
+        self._has_call = self._has_call or marker.kind == "call"
         match marker.kind, marker.row:
-            case "closing", _:
+            case "closing", _ if marker.row is markers.TAGS:
                 return self._read_closing(len(text))
-            case "end", _ if not self._quoting.is_in_line:
+            case "end" | "stray", _ if not self._quoting.is_in_line and (marker.kind == "end" or not self._has_call):
                 return self._read_end(len(text))
-            case _ if self._is_quoted:
+            case _ if self._is_quoted or (text[0].isalpha() and self._quoting.last.isalnum()):
                 pass
             case "call", CallBlock() as block if self._tools and self._rejected < _MAX_REJECTED:
                 self._block, self._searched, self._closings = block, 0, 0
                 return True
             case "thought", Thought(anywhere=True) as thought:
                 return self._begin_thought(thought, self._pending[len(text) :])
+            case "closing", _:
+                self.lacks_opening, self.has_closed = not self.has_closed, True
+                return self._leave_out(len(text))
             case "turn", _:
                 return self._read_turn(len(text))
             case "noise", _ if self._is_markup(self._pending[len(text) :]):
@@ -233,7 +237,7 @@ class MarkupParser:
     def _read_closing(self, chars: int) -> bool:
         """Reads a closing tag whose opening one was not sent, or that is text."""
         last, after = self._quoting.last, self._pending[chars:]
-        is_alone = last in ("", "\n")
+        is_alone = last in ("", "\n") or (last in _SENTENCE_ENDS and after[:1].isalnum())
         if self.has_closed or (not is_alone and after and after[0] != "\n"):
             return self._mention(chars)  # in the middle of a line, as in a text about tags
         if not is_alone and not after:

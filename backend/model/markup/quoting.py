@@ -36,8 +36,11 @@ class Quoting:
         self._ticks = 0  # in the line
 
     def read(self, text: str) -> None:
-        self.has_text = self.has_text or bool(text.strip())
+        """Reads a text that is not empty."""
+        self.has_text = self.has_text or not text.isspace()
         self.last = text[-1:] or self.last
+        if len(self._head) == len(_FENCES[0]) and "\n" not in text and "`" not in text:
+            return
         for number, line in enumerate(text.split("\n")):
             if number:
                 self._end_line()
