@@ -15,7 +15,8 @@ KEEP_ALIVE_SECONDS = 15.0  # proxies close a connection that was silent for 60 s
 # A comment line. No blank line follows: at one, httpx-sse after an event with an id and fetch-event-source always hand
 # on an empty event (Azure/fetch-event-source issue 15, florimondmanca/httpx-sse issue 35).
 KEEP_ALIVE = b": keep-alive\n"
-STREAM_HEADERS = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+# Traefik, Caddy and Node's compression hold a stream back unless it may not be transformed.
+STREAM_HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 
 def format_event(data: Any, *, event: str | None = None, id: int | None = None) -> bytes:

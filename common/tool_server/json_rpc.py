@@ -18,6 +18,7 @@ from common.tool_server.simultaneous_calls import SimultaneousCalls
 _BATCH = "Batches are not supported. Send one JSON-RPC message in each request."
 _NO_MESSAGE = 'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0" and the name of a method.'
 _NO_ID = "The id of a request must be text or a whole number. Send it again with such an id."
+_NO_PARAMS = "The params of a request must be an object. Send it again with such params, or without any."
 _NOT_JSON = object()
 _REQUESTS_PER_CALL = 4  # clients without a session initialize and list the tools before they call one
 _MEMBERS = {"method", "result", "error"}  # one of which each message has
@@ -49,9 +50,9 @@ class JsonRpc:
             return await _reject(429, _SERVER_ERROR, sentence, retry_seconds=wait)(scope, receive, send)
         sentence = json_body.find_problem(body)
         message = None if sentence else _parse(body)
+        request_id = message.get("id") if isinstance(message, dict) and _is_id(message.get("id")) else None
         if sentence := sentence or _find_problem(message):
-            return await _reject(400, _INVALID, sentence)(scope, receive, send)
-        request_id = message.get("id") if isinstance(message, dict) else None
+            return await _reject(400, _INVALID, sentence, request_id)(scope, receive, send)
         if (cancelled := _read_cancellation(message)) is not None:  # before it could wait for the call that it cancels
             self._calls.cancel(cancelled.get("requestId"))
         try:
@@ -90,10 +91,13 @@ def _find_problem(message: Any) -> str | None:
         return None  # the SDK says what is wrong with it
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0" or not message.keys() & _MEMBERS:
         return _NO_MESSAGE
-    if "method" not in message or "id" not in message:
-        return None
-    is_valid = isinstance(message["id"], str | int) and not isinstance(message["id"], bool)
-    return None if is_valid else _NO_ID
+    if "method" in message and "id" in message and not _is_id(message["id"]):
+        return _NO_ID
+    return None if isinstance(message.get("params"), dict | None) else _NO_PARAMS
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _reject(

@@ -125,7 +125,7 @@ class McpHttpMiddleware:
 
     FastMCP serves /mcp, but not /mcp/. It also takes DELETE, only to answer that there is no session to end. The SDK
     answers 406 without `application/json` in Accept (modelcontextprotocol/python-sdk#2349), although a missing header
-    means `*/*`. tests/mcp/test_http.py.
+    means `*/*`, and 415 to a media type in capitals (python-sdk#2916). tests/mcp/test_http.py.
     """
 
     def __init__(self, app: Starlette) -> None:
@@ -144,6 +144,7 @@ class McpHttpMiddleware:
             accepted = {value.split(b";")[0].strip().lower() for value in values} - {b""}
             if not accepted or accepted & {b"*/*", b"application/*", b"application/json"}:
                 headers = [*(pair for pair in headers if pair[0] != b"accept"), (b"accept", _BOTH)]
+            headers = [(name, value.lower() if name == b"content-type" else value) for name, value in headers]
         scope = {**scope, "headers": headers, "path": path}
         return await self._app(scope, receive, self._explain_errors(scope, receive, send))
 

@@ -77,7 +77,7 @@ async def test_response_is_an_event_stream_that_no_proxy_keeps(user: User, model
     await model.script(says("Hello."))
     response = await user.runs.http.post(f"/chats/{CHAT}/interactions", json={"user_message": "hello"})
     assert response.headers["content-type"].startswith("text/event-stream")
-    assert response.headers["cache-control"] == "no-cache"
+    assert response.headers["cache-control"] == "no-cache, no-transform"
     assert response.headers["x-accel-buffering"] == "no"
 
 

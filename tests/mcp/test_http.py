@@ -136,6 +136,14 @@ async def test_body_that_is_not_declared_as_json(http: httpx2.AsyncClient) -> No
 
 
 @both
+@pytest.mark.parametrize("declared", ["Application/JSON", "APPLICATION/JSON; Charset=UTF-8"])
+async def test_media_type_in_capitals(http: httpx2.AsyncClient, version: str, declared: str) -> None:
+    response = await post(http, {"title": "milk"}, version=version, **{"content-type": declared})
+    assert response.status_code == 200
+    assert response.json()["result"]["structuredContent"]["title"] == "milk"
+
+
+@both
 @pytest.mark.parametrize("content", [b"{}", b"null", b'{"jsonrpc": "2.0", "id": 1}', b'{"id": 1, "method": "x"}', b"5"])
 async def test_message_that_is_no_json_rpc(http: httpx2.AsyncClient, version: str, content: bytes) -> None:
     response = await post(http, None, version=version, content=content)
@@ -145,6 +153,16 @@ async def test_message_that_is_no_json_rpc(http: httpx2.AsyncClient, version: st
     assert error["message"] == (
         'This is no JSON-RPC message. Send an object with "jsonrpc": "2.0" and the name of a method.'
     )
+
+
+@both
+@pytest.mark.parametrize("params", [b"[]", b'"x"', b"5"])
+async def test_params_that_are_no_object(http: httpx2.AsyncClient, version: str, params: bytes) -> None:
+    content = b'{"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": ' + params + b"}"
+    response = await post(http, None, version=version, content=content)
+    message = "The params of a request must be an object. Send it again with such params, or without any."
+    assert response.status_code == 400
+    assert response.json() == {"jsonrpc": "2.0", "id": 7, "error": {"code": -32600, "message": message}}
 
 
 @both
