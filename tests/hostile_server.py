@@ -61,7 +61,7 @@ def _list_many(message: Json, count: int) -> Iterator[bytes]:
 
 
 def _page(message: Json) -> Iterator[bytes]:
-    yield _answer(message, _dump({"tools": [TOOL], "nextCursor": "more"}))
+    yield _answer(message, _dump({"tools": [TOOL], "nextCursor": f"after {message['id']}"}))
 
 
 def _notify(method: str, count: int = 1_000_000) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from backend.model.tool_calls import ParsedToolCall
 # A hostile text may open blocks that hold no calls: after so many, and closings within a call, all is text.
 _MAX_REJECTED, _MAX_CLOSINGS = 20, 20
 _MAX_HELD_CHARS = 1_000  # of spaces behind a token that ends the turn
-_TURN_OF_MODEL = re.compile(r"\s*(?:assistant|model)?\s*(?:<\|(?:end_header_id|header_end|im_sep)\|>)?\s*")
+_TURN_OF_MODEL = re.compile(r"\s*(?:(?:assistant|model)(?!\w))?\s*(?:<\|(?:end_header_id|header_end|im_sep)\|>)?\s*")
 _MAX_TURN_CHARS = 50
 _CLEARLY_BEGUN = re.compile(r"<[|｜]|<[a-z_:]{0,20}(?:tool_|function=|invoke )|\[TOOL_", re.IGNORECASE)
 _SENTENCE_ENDS = ".!?…。！？"
@@ -293,14 +293,15 @@ class MarkupParser:
         try:
             found = calls.read_calls(self._pending[begin:], self._tools, is_whole=is_whole)
         except CutCall as error:
-            self.is_cut, self._pending, self._block = True, "", None
-            if not self._is_thinking or self._unopened is not None:
-                self.calls += error.calls
+            found, is_cut = error.calls, True
         else:
-            if found or not self._is_clearly_begun(block):
-                self._take_calls(block, found, end, end)
-            else:
-                self.is_cut, self._pending, self._block = True, "", None
+            is_cut = not found and self._is_clearly_begun(block)
+        if not is_cut:
+            self._take_calls(block, found, end, end)
+            return
+        if (not self._is_thinking or self._unopened is not None) and self._pending not in self._quotable:
+            self.calls += found
+        self.is_cut, self._pending, self._block = True, "", None
 
     def _is_clearly_begun(self, block: CallBlock) -> bool:
         """Whether markup without a call, at the end of the text, is none that the text is about."""

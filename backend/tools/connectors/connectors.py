@@ -20,6 +20,7 @@ from backend.tools.approval_policy import arguments_of
 from backend.tools.connection import UNREADABLE, FailedOutput
 from backend.tools.connectors import names, offered
 from backend.tools.connectors.configuration import Connector
+from backend.tools.connectors.http_failure import HttpFailure
 from backend.tools.connectors.link import Link, Unanswered, Unreachable
 from common.database import Database
 from common.telemetry import logs, traces
@@ -134,7 +135,10 @@ async def _call(link: Link, tool: Tool, shown: str, given: dict[str, Any]) -> tu
     except Unreachable as error:
         return "unreachable", _GONE.format(f"mcp.{server.name}", error)
     except MCPError as error:
-        return "refused", offered.render_error(server, error.error.message, shown)
+        failure = HttpFailure.of(error)
+        may_have_acted = failure is not None and failure.may_have_acted
+        said = offered.render_error(server, error.error.message, shown, str(failure or ""))
+        return "refused", f"{said}{unknown if may_have_acted else ''}"
     except Exception as error:  # noqa: BLE001 - a result that cannot be read, for one; its text may be anything
         logger.warning("%s failed: %s", shown, type(error).__name__)
         return "failed", f"{shown} gave no answer that can be read.{unknown}"

@@ -9,6 +9,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from backend.tools.connectors.configuration import Connector
+from backend.tools.connectors.http_failure import keep_status
 from backend.tools.connectors.read_limit import ReadLimit, TooMuchSent
 from backend.tools.connectors.received_messages import CheckedStream
 from common.tls import get_tls_context
@@ -22,6 +23,7 @@ async def connect_to_server(server: Connector, limit: ReadLimit) -> AsyncIterato
         if response.headers.get("content-encoding", "identity") != "identity":
             limit.fail(TooMuchSent("compresses its answers, although it was asked not to"))
         response.stream = _CountedStream(response.stream, limit)
+        await keep_status(response)
 
     async def limit_time(request: httpx2.Request) -> None:
         if request.method == "DELETE":  # the end of a session, after which nobody waits for it

@@ -14,6 +14,7 @@ from mcp.types import CONNECTION_CLOSED, CallToolResult, Tool
 
 from backend.tools.connection import CLIENT
 from backend.tools.connectors.configuration import Connector
+from backend.tools.connectors.http_failure import HttpFailure
 from backend.tools.connectors.http_transport import connect_to_server
 from backend.tools.connectors.program_transport import start_program
 from backend.tools.connectors.read_limit import LIST, RESULT, ReadLimit
@@ -27,7 +28,6 @@ T = TypeVar("T")
 _FRESH_SECONDS = 60  # a list of tools is asked for again after that
 _AGAIN_SECONDS = 30  # a server that could not be used is tried again after that
 _MAX_PAGES = 50
-_SESSION_GONE = "Session terminated"  # what the client says where a restarted server no longer knows the session
 
 
 class Unreachable(Exception):
@@ -115,8 +115,8 @@ class Link:
             if isinstance(error, Unanswered):
                 self._drop()
             raise
-        except MCPError:
-            raise Unreachable("rejected the request to list its tools") from None
+        except MCPError as error:
+            raise Unreachable(f"rejected the request to list its tools{HttpFailure.of(error) or ''}") from None
         except Exception as error:  # noqa: BLE001 - what it answers may be anything, and hold secrets
             raise Unreachable(f"cannot be used ({type(error).__name__})") from None
 
@@ -132,10 +132,13 @@ class Link:
         if self._connection is not None:
             self._connection.ending.set()
 
-    async def _ask(self, request: Callable[[Client], Awaitable[T]], size: int, *, again: bool) -> T:
-        """Sends a request over the open connection or a new one; if that breaks, once more with `again`.
+    async def _ask(
+        self, request: Callable[[Client], Awaitable[T]], size: int, *, again: bool, is_second: bool = False
+    ) -> T:
+        """Sends a request over the open connection or a new one; if that breaks or is busy, once more with `again`.
 
-        The answer can have `size` bytes.
+        One that the server did not carry out, as it no longer knows the session, is always sent again. The answer can
+        have `size` bytes.
         """
         connection = self._connection
         if connection is None or connection.ending.is_set():
@@ -149,7 +152,14 @@ class Link:
         except TimeoutError:
             raise Unanswered(self._late) from None
         except MCPError as error:
-            if error.code != CONNECTION_CLOSED and error.error.message != _SESSION_GONE:
+            failure = HttpFailure.of(error)
+            if failure is not None and failure.has_lost_session and not is_second:
+                connection.ending.set()
+                return await self._ask(request, size, again=again, is_second=True)
+            if failure is not None and failure.is_passing and again and not is_second:
+                await asyncio.sleep(failure.wait_seconds)
+                return await self._ask(request, size, again=False, is_second=True)
+            if error.code != CONNECTION_CLOSED:
                 raise
         connection.ending.set()
         if not again:
@@ -187,14 +197,17 @@ async def _accept_result(name: str, result: CallToolResult) -> None: ...
 
 
 async def _all_tools(client: Client) -> list[Tool]:
-    found, cursor = dict[str, Tool](), None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        found |= {tool.name: tool for tool in page.tools if tool.name not in found}
+    """Returns all tools, of several with one name the first; a cursor that comes again ends the list."""
+    found, cursors = dict[str, Tool](), list[str | None]([None])
+    while len(cursors) <= _MAX_PAGES:
+        page = await client.list_tools(cursor=cursors[-1])
+        for tool in page.tools:
+            found.setdefault(tool.name, tool)
         if len(found) > MAX_TOOLS:
             break
-        if (cursor := page.next_cursor) is None:
+        if page.next_cursor is None or page.next_cursor in cursors:
             return [*found.values()]
+        cursors.append(page.next_cursor)
     raise Unreachable(f"lists more than {MAX_TOOLS} tools, or on more than {_MAX_PAGES} pages")
 
 

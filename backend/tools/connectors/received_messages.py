@@ -8,6 +8,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse
 
 from backend.tools.connectors.read_limit import ReadLimit, TooMuchSent
+from backend.tools.connectors.sound_parts import repair_result
 
 MAX_TOOLS = 500
 _MOST = {"tools": MAX_TOOLS, "content": 500, "inputRequests": 10}
@@ -62,7 +63,7 @@ class CheckedStream:
 
 
 def _check_message(message: Any) -> None:
-    """Removes what is not read of a message; raises `TooMuchSent` for too many parts."""
+    """Removes what is not read of a message, and what is not sound; raises `TooMuchSent` for too many parts."""
     if isinstance(message, JSONRPCRequest):
         message.params = None  # whatever a server asks is rejected
     if not isinstance(message, JSONRPCResponse):
@@ -74,6 +75,7 @@ def _check_message(message: Any) -> None:
                 raise TooMuchSent(_SAID[name])
             if isinstance(parts, list):
                 result[name] = [_without_unread(part) for part in parts]
+    repair_result(result)
     if "serverInfo" in result:
         result["serverInfo"] = _without_unread(result["serverInfo"])
 
