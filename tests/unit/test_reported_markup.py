@@ -115,6 +115,121 @@ REPORTS: dict[str, tuple[str | dict[str, Any], Expected]] = {
     "NickMonrad/kernel-ai-assistant#946": ("<|think|>hm<|/think|>Hello there", ("Hello there", "hm", [])),
     "nbramia/LifeOS#568": ('internal\n</think>{"sources": []}', ('internal\n{"sources": []}', "", [])),
     "NVIDIA/TensorRT-LLM#9256": ('<|channel|>commentary<|message|>{"path": "/"}<|end|>', ('{"path": "/"}', "", [])),
+    # Notations, ends and mentions.
+    "vllm-project/vllm#57490, internlm": (
+        ('Ok <|action_start|><|plugin|>{"name": "add_task", "parameters": {"title": "milk"}}<|action_end|>'),
+        ("Ok ", "", [_ADD]),
+    ),
+    "sgl-project/sglang#7672, hunyuan answer": (
+        ('<answer><tool_calls>[{"name": "add_task", "arguments": {"title": "milk"}}]</tool_calls></answer>'),
+        ("", "", [_ADD]),
+    ),
+    "sgl-project/sglang#7672, hunyuan text": (
+        "<think>\nhm\n</think>\n<answer>\nHello there\n</answer>",
+        ("Hello there\n", "hm\n", []),
+    ),
+    "ml-explore/mlx-lm#1416, M3 lists": (
+        (
+            'I check.]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="add_task">\n]<]minima'
+            "x[>[<title>milk]<]minimax[>[</title>\n]<]minimax[>[<also>]<]minimax[>[<item>a]<]m"
+            "inimax[>[</item>]<]minimax[>[<item>b]<]minimax[>[</item>]<]minimax[>[</also>\n]<]"
+            "minimax[>[</invoke>\n]<]minimax[>[</tool_call>"
+        ),
+        ("I check.", "", [("add_task", {"title": "milk", "also": ["a", "b"]})]),
+    ),
+    "NousResearch/hermes-agent#83023, <tools>": (
+        '<tools>{"name": "add_task", "arguments": {"title": "milk"}}</tools>',
+        ("", "", [_ADD]),
+    ),
+    "raullenchai/Rapid-MLX#1031, d": (
+        "<tool_call><function=add_task><parameter=title>milk</parameter></function> ok </tool_call>",
+        ("", "", [_ADD]),
+    ),
+    "waybarrios/vllm-mlx#63, python list": (
+        (
+            "<tool_call>\n<function=add_task>\n<parameter=title>milk</parameter>\n<parameter=als"
+            "o>['a', 'b']</parameter>\n</function>\n</tool_call>"
+        ),
+        ("", "", [("add_task", {"title": "milk", "also": ["a", "b"]})]),
+    ),
+    "camel-ai/camel#4169, apostrophe, True": (
+        ("<tool_call>{'name': 'add_task', 'arguments': {'title': \"it's milk\", 'remind': None}}</tool_call>"),
+        ("", "", [("add_task", {"title": "it's milk", "remind": None})]),
+    ),
+    "ml-explore/mlx-lm#1796, commas": (
+        "<|tool_call_start|>[add_task(title='Hello, world!', remind=5)]<|tool_call_end|>",
+        ("", "", [("add_task", {"title": "Hello, world!", "remind": 5})]),
+    ),
+    "ollama/ollama#15254, gemma quotes": (
+        '<|tool_call>call:add_task{title:<|"|>say "hi" {now}, ok<|"|>}<tool_call|>',
+        ("", "", [("add_task", {"title": 'say "hi" {now}, ok'})]),
+    ),
+    "vllm-project/vllm#51284, gemma lists": (
+        '<|tool_call>call:add_task{title:<|"|>milk<|"|>,also:["a",\'b\']}<tool_call|>',
+        ("", "", [("add_task", {"title": "milk", "also": ["a", "b"]})]),
+    ),
+    "vllm-project/vllm#51307, = for :": (
+        ('<|tool_call>call:add_task{title:<|"|>milk<|"|>,also=["a"],description="According to \\"X\\""}<tool_call|>'),
+        ("", "", [("add_task", {"title": "milk", "also": ["a"], "description": 'According to "X"'})]),
+    ),
+    "vllm-project/vllm#47906, bare values": (
+        '<|tool_call>call:add_task{title:<|"|>milk<|"|>,remind:30}<tool_call|>',
+        ("", "", [("add_task", {"title": "milk", "remind": 30})]),
+    ),
+    "NVIDIA-NeMo/Automodel#3885, double braces": (
+        '<|tool_call>call:add_task{{"title":"milk"}}<tool_call|>',
+        ("", "", [_ADD]),
+    ),
+    "ollama/ollama#15315, bare dotted keys": (
+        '<|tool_call>call:add_task{title:<|"|>milk<|"|>,description:{a:{b.c:<|"|>x<|"|>}}}<tool_call|>',
+        ("", "", [("add_task", {"title": "milk", "description": {"a": {"b.c": "x"}}})]),
+    ),
+    "NousResearch/hermes-agent#7449, nested bare keys": (
+        ('<|tool_call>call:add_task{metadata:{a:1,b:[{c:<|"|>d<|"|>}]},title:<|"|>milk<|"|>}<tool_call|>'),
+        ("", "", [("add_task", {"metadata": {"a": 1, "b": [{"c": "d"}]}, "title": "milk"})]),
+    ),
+    "ggml-org/llama.cpp#26608, ling": (
+        (
+            "<tool_call>add_task<arg_key>title</arg_key>\n<arg_value>milk</arg_value><arg_key>"
+            "remind</arg_key>\n<arg_value>100</arg_value>\n</tool_call>"
+        ),
+        ("", "", [("add_task", {"title": "milk", "remind": 100})]),
+    ),
+    "NousResearch/hermes-agent#83937, empty arguments": (
+        '<tool_call>{"name": "list_tasks", "arguments": ""}</tool_call>',
+        ("", "", [("list_tasks", {})]),
+    ),
+    "vllm-project/vllm#28806, no arguments": (
+        '<tool_call>{"name": "list_tasks"}</tool_call>',
+        ("", "", [("list_tasks", {})]),
+    ),
+    "lmstudio-ai/lmstudio-bug-tracker#1509, explains <im_end>": (
+        'In Qwen\'s template "<|im_end|>" ends a turn, and `</s>` in others.',
+        ('In Qwen\'s template "<|im_end|>" ends a turn, and `</s>` in others.', "", []),
+    ),
+    "lmstudio-ai/lmstudio-bug-tracker#1509, list of stops": (
+        '"stop": [\n  "<|im_end|>",\n  "<im_end>",\n  "</s>"\n]',
+        ('"stop": [\n  "<|im_end|>",\n  "<im_end>",\n  "</s>"\n]', "", []),
+    ),
+    "mozilla-ai/llamafile#630": ("Both are vegetables. \n<end_of_turn>", ("Both are vegetables. \n", "", [])),
+    "deepseek-ai/DeepSeek-MoE#37, <|EOT|>": ("Hello there<|EOT|>", ("Hello there", "", [])),
+    "cubist38/mlx-openai-server#215, text, then call": (
+        "</think>\nFine.<tool_call>\n<function=list_tasks>\n</function>\n</tool_call>",
+        ("Fine.", "", [("list_tasks", {})]),
+    ),
+    "sgl-project/sglang#32861, inkling text after a call": (
+        '<tool_call>{"name": "list_tasks", "arguments": {}}</tool_call> That is what I do.',
+        ("", "", [("list_tasks", {})]),
+    ),
+    "MoonshotAI/Kimi-K2#128, empty after think": ("<think>hm</think><|im_end|>", ("", "hm", [])),
+    "jundot/omlx#103, partial bracket": (
+        "See [1] and [Calling a friend] now.",
+        ("See [1] and [Calling a friend] now.", "", []),
+    ),
+    "jundot/omlx#140, bracket prose": (
+        "[Calling tool: unknown] is what it wrote.",
+        ("[Calling tool: unknown] is what it wrote.", "", []),
+    ),
     # Only spoken of.
     "lmstudio-ai/lmstudio-bug-tracker#1592": (
         f"<think>Some use <function=...>, others <tool_call>.</think><tool_call>\n{_ELEMENT}</tool_call>",

@@ -30,6 +30,7 @@ _AFTER_PARAMETER = (
     rf"(?=\s*(?:<{_NAMESPACE}(?:parameter|param|argument|arg)\b|</{_NAMESPACE}(?:function|invoke|call)>))"
 )
 _DATA = re.compile(r"<!\[CDATA\[(?P<text>.*)\]\]>", re.DOTALL)
+_ITEM = re.compile(r"<item>(.*?)</item>", re.DOTALL)
 _IS_TEXT = re.compile(r"""(?:string|type)\s*=\s*["']?(?P<value>\w+)""")
 _NAMED = re.compile(r"(?:function<｜tool▁sep｜>|<\|plugin\|>)?(?:call:|to=)?\s*(?P<name>[\w./:-]{1,80})")
 # What stands between a name and its arguments.
@@ -264,9 +265,15 @@ class _Block:
         kinds = _list_types(self._tools[tool], key)
         if "string" in kinds and not (text.strip() == "null" and "null" in kinds):
             return text
+        if "array" in kinds and (items := _ITEM.findall(text)):  # MiniMax M3
+            return items
         try:
             return json.loads(text, strict=False)
         except (ValueError, RecursionError):
+            pass
+        try:
+            return notation.read_value(text)  # Python's
+        except (notation.CutOff, notation.NotReadable):
             return {"True": True, "False": False, "None": None}.get(text.strip(), text)
 
     def _cut(self, begin: int) -> NoReturn:

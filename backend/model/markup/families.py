@@ -155,7 +155,7 @@ FAMILIES: dict[str, Family] = {
         turns=("<|start_header_id|>", "<|header_start|>"),
         noise=("<|begin_of_text|>",),
     ),
-    "hermes": Family(tags=("scratch_pad",), calls=(_block("tool_call"),)),
+    "hermes": Family(tags=("scratch_pad",), calls=(_block("tool_call"), _block("tools"))),
     "seed": Family(tags=("seed:think",), calls=(_block("seed:tool_call"),), ends=("<seed:eos>",)),
     "minimax": Family(
         tags=("mm:think",),
@@ -169,6 +169,7 @@ FAMILIES: dict[str, Family] = {
     "longcat": Family(
         tags=("longcat_think",), calls=(_block("longcat_tool_call"),), ends=("</longcat_s>",), noise=("<longcat_s>",)
     ),
+    "hunyuan": Family(calls=(_block("tool_calls"),), noise=("<answer>",)),
     "others": Family(
         thoughts=(
             Thought("<|START_THINKING|>", ("<|end_thinking|>",)),  # Cohere

@@ -21,7 +21,7 @@ _TOKENS = tuple(
 )
 UNOPENED = Thought("", (*TAGS.closings, *_TOKENS))
 """Reasoning whose opening was in the prompt."""
-_STRAY = ("</parameter>", "</arg_value>", "</function_invocation>")
+_STRAY = ("</parameter>", "</arg_value>", "</function_invocation>", "</answer>")
 
 
 @dataclass(frozen=True)

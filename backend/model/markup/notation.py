@@ -31,11 +31,23 @@ def read_object(text: str, begin: int) -> tuple[dict[str, Any], int]:
     try:
         value, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
+        if text.startswith("{{", begin) and not text.startswith("{{{", begin):  # Gemma's own braces around JSON
+            value, end = read_object(text, begin + 1)
+            return value, end + text.startswith("}", end)
         reader = _Reader(text, begin)
         value, end = reader.read_value(0), reader.position
     if not isinstance(value, dict):
         raise NotReadable
     return value, end
+
+
+def read_value(text: str) -> Any:
+    """Returns a list or an object that is the whole text. Raises `CutOff` or `NotReadable`."""
+    reader = _Reader(text, 0)
+    value = reader.read_value(0)
+    if not isinstance(value, list | dict) or text[reader.position :].strip():
+        raise NotReadable
+    return value
 
 
 def read_named(text: str, begin: int) -> tuple[dict[str, Any], int]:
