@@ -41,6 +41,9 @@ ProviderName = Literal[
 ]
 ToolCalls = Literal["streamed", "whole", "text"]
 Roles = Literal["any", "alternate"]
+ModelApi = Literal["responses", "chat"]
+EmptyText = Literal["null", "empty", "missing"]
+ReplayForm = Literal["all", "none", "reasoning_content", "extra_content"]
 SHUTDOWN_SECONDS = 15.0
 """How long a process that ends may take to store the outcomes of its runs; after that others do."""
 
@@ -317,10 +320,25 @@ class ModelSettings(BaseSettings):
     demand: any or alternate. Default: alternate for mistral, vllm, lmstudio, llamacpp and custom, any for the
     others.
     """
+    llm_api: ModelApi | None = None
+    """Which of OpenAI's APIs the model is asked by: responses or chat (chat completions). Default: responses for
+    openai's models that call tools only there while they reason (GPT-5.4 and newer, codex and pro models), chat for
+    the others.
+    """
+    llm_replay: ReplayForm | None = None
+    """What a server gets back of what it sent beside a text or a tool call, such as its reasoning and signatures. all:
+    each field as it came. none: nothing. reasoning_content or extra_content: all, and a filler where this field is
+    missing, as in turns of another model. Default: extra_content for gemini, none for groq, all for the others; another
+    form is tried when a server rejects one.
+    """
+    llm_empty_text: EmptyText | None = None
+    """What is sent for the text of a message that has tool calls alone: null, empty or missing. Default: empty for
+    ollama, null for the others; another form is tried when a server rejects one.
+    """
     llm_omit: CommaSeparated = ()
     """Optional fields that the model's server rejects, separated by commas: stream_options, temperature, max_tokens,
-    max_completion_tokens, reasoning_effort. They are not sent. Default: stream_options for mistral, none for the
-    others.
+    max_completion_tokens, reasoning_effort; in the Responses API also reasoning_summary and encrypted_reasoning. They
+    are not sent. Default: stream_options for mistral, none for the others.
     """
     history_tokens: int | None = Field(default=None, ge=1_000)
     """How many tokens of a conversation are sent to the model, at least 1000; older messages are summarised. Default:

@@ -7,7 +7,8 @@ from common import data_commands
 from common.data_commands import JsonWriter
 from common.database import Database
 
-_HIDDEN = ("user_id", "password_hash", "target", "proof")
+# A replay says nothing to anybody but the provider of its model turn, and may be long.
+_HIDDEN = ("user_id", "password_hash", "target", "proof", "replay")
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from backend.conversations.timeline import (
     LOCK_CONVERSATION,
     MAX_RECORDS,
     MAX_RUNS,
+    REPLAY_COLUMNS,
     SHOWN_RUNS,
     RecordStatements,
     SentTimeline,
@@ -43,7 +44,7 @@ SELECT id FROM runs
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND active AND parent_call_id IS NULL"""
 
 
-def _uncovered(runs: LiteralString, order: LiteralString) -> RecordStatements:
+def _uncovered(runs: LiteralString, order: LiteralString, replays: LiteralString | None = None) -> RecordStatements:
     return RecordStatements(
         f"""
 (SELECT {ENTRY_COLUMNS} FROM entries e
@@ -56,10 +57,15 @@ SELECT {CALL_COLUMNS} FROM tool_calls c
 WHERE c.user_id = %(user)s AND c.conversation_id = %(conversation)s AND c.seq > {_COVERED} AND c.seq <= %(up_to)s
   AND c.run_id IN ({runs})
 ORDER BY c.seq {order} LIMIT %(limit)s""",
+        replays,
     )
 
 
-_HISTORY = _uncovered(SHOWN_RUNS, "DESC")
+_REPLAYS = f"""
+SELECT {REPLAY_COLUMNS} FROM model_turns t
+WHERE t.user_id = %(user)s AND t.replay IS NOT NULL AND t.seq > {_COVERED} AND t.run_id IN ({SHOWN_RUNS})
+ORDER BY t.seq DESC LIMIT %(limit)s"""
+_HISTORY = _uncovered(SHOWN_RUNS, "DESC", _REPLAYS)
 _TO_SUMMARISE = _uncovered(_ACTIVE_RUNS, "ASC")
 # It belongs to the newest run, and is made only if the path to the run after which it was asked for is still shown.
 _ADD_SUMMARY = """

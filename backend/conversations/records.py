@@ -152,6 +152,8 @@ class ModelTurn:
     seconds: float
     finish_reason: str | None
     seq: int | None = None
+    replay: dict[str, Any] | None = None
+    """What the provider wants back with it, as `backend.model.replay` describes; read with a history only."""
 
 
 Record = Entry | ToolCall
@@ -195,7 +197,8 @@ class Timeline:
 
     `noted_calls` are those that branch notes name, by run and id. Of a history that is read for the model `is_complete`
     tells that only what a summary covers comes before its records; `memory` is what its user wants remembered, and
-    `directory` that of the user's in which the conversation works, if it has no folder of its own.
+    `directory` that of the user's in which the conversation works, if it has no folder of its own. A history has only
+    the model turns that have a replay.
     """
 
     records: list[Record]

@@ -77,8 +77,8 @@ ON CONFLICT (user_id, run_id, id) DO UPDATE SET kind = excluded.kind, text = exc
     complete = excluded.complete, completion_seq = CASE WHEN excluded.complete THEN nextval('event_seq') END
 RETURNING seq, last_seq, created_at"""
 _ADD_MODEL_TURN = """
-INSERT INTO model_turns (user_id, run_id, number, model, usage, seconds, finish_reason)
-VALUES (%(user)s, %(run_id)s, %(model_turn)s, %(model)s, %(usage)s, %(seconds)s, %(finish_reason)s)
+INSERT INTO model_turns (user_id, run_id, number, model, usage, seconds, finish_reason, replay)
+VALUES (%(user)s, %(run_id)s, %(model_turn)s, %(model)s, %(usage)s, %(seconds)s, %(finish_reason)s, %(replay)s)
 ON CONFLICT (user_id, run_id, number) DO UPDATE SET seconds = excluded.seconds  -- sent again after a lost response
 RETURNING seq"""
 _ADD_CALL = """

@@ -134,6 +134,7 @@ class ModelTurnRow(_UserRow, table=True):
     usage: dict[str, Any] | None = Field(sa_column=_json())
     seconds: float
     finish_reason: str | None = None
+    replay: dict[str, Any] | None = Field(sa_column=_json())
 
 
 class EntryRow(_UserRow, table=True):

@@ -7,7 +7,14 @@ from psycopg.types.json import Jsonb
 
 from backend.conversations.records import Entry, Run, Timeline
 from backend.conversations.runs import hold
-from backend.conversations.timeline import ENTRY_COLUMNS, RUN_COLUMNS, RUN_OF_CALL, RecordStatements, all_records
+from backend.conversations.timeline import (
+    ENTRY_COLUMNS,
+    REPLAY_COLUMNS,
+    RUN_COLUMNS,
+    RUN_OF_CALL,
+    RecordStatements,
+    all_records,
+)
 from backend.errors import NotFound
 from backend.ids import new_id
 from backend.users.limits import lock_user
@@ -50,6 +57,9 @@ _OF_RUN = all_records("ARRAY[%(run)s, %(top)s]")
 _RECORDS = RecordStatements(
     f"{_OF_RUN.entries} AND (e.run_id = %(run)s OR e.kind = 'user_message')",
     f"{_OF_RUN.calls} AND c.run_id = %(run)s",
+    f"""
+SELECT {REPLAY_COLUMNS} FROM model_turns t
+WHERE t.user_id = %(user)s AND t.run_id = %(run)s AND t.replay IS NOT NULL""",
 )
 
 

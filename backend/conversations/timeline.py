@@ -29,6 +29,7 @@ ENTRY_COLUMNS = """e.run_id, e.id, e.kind, e.text, e.details, e.complete, e.mode
 CALL_COLUMNS = """c.run_id, c.id, c.model_turn, c.tool, c.arguments, c.state, c.idempotency_key, c.output, c.details,
     c.seconds, c.approval_text, c.reach, c.reason, c.decision_text, c.feedback, c.seq, c.approval_seq, c.decision_seq,
     c.result_seq, c.created_at"""
+REPLAY_COLUMNS = """t.run_id, t.number AS model_turn, t.model, t.usage, t.seconds, t.finish_reason, t.seq, t.replay"""
 RUN_COLUMNS = """r.user_id, r.id, r.conversation_id, r.seq, r.previous_run_id, r.parent_run_id, r.parent_call_id,
     r.top_run_id, r.agent, r.active, r.status, r.process_id, r.stop_requested, r.options, r.usage, r.error_code,
     r.created_at, r.running_since, r.ended_at, r.end_seq"""
@@ -67,27 +68,32 @@ WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id = %(call)
 
 @dataclass(slots=True)
 class SentTimeline:
-    """Two statements that were sent; `fetch` reads their rows after the transaction, without another round trip."""
+    """Statements that were sent; `fetch` reads their rows after the transaction, without another round trip."""
 
     entries: AsyncCursor[Entry]
     calls: AsyncCursor[ToolCall]
+    model_turns: AsyncCursor[ModelTurn] | None = None
 
     async def fetch(self) -> Timeline:
         records: list[Record] = [*await fetch_rows(self.entries), *await fetch_rows(self.calls)]
-        return Timeline(sorted(records, key=lambda record: record.seq or 0))
+        turns = [] if self.model_turns is None else await fetch_rows(self.model_turns)
+        return Timeline(sorted(records, key=lambda record: record.seq or 0), model_turns=turns)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordStatements:
-    """The statements that read entries and tool calls; `limit` is one of their values."""
+    """The statements that read entries, tool calls and, of a history, replays; `limit` is one of their values."""
 
     entries: LiteralString
     calls: LiteralString
+    replays: LiteralString | None = None
 
     async def send(self, tx: Transaction, **values: Any) -> SentTimeline:
         values["limit"] = MAX_RECORDS
         return SentTimeline(
-            await tx.execute(self.entries, Entry, **values), await tx.execute(self.calls, ToolCall, **values)
+            await tx.execute(self.entries, Entry, **values),
+            await tx.execute(self.calls, ToolCall, **values),
+            None if self.replays is None else await tx.execute(self.replays, ModelTurn, **values),
         )
 
     async def load(self, database: Database, user_id: str, **values: Any) -> Timeline:

@@ -1,4 +1,4 @@
-"""The chat-completions model: shows a response piece by piece, and gives the SDK the whole one."""
+"""The model, by either API: shows a response piece by piece, and gives the SDK the whole one."""
 
 import asyncio
 import random
@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from agents import (
     Model,
@@ -19,7 +19,6 @@ from agents import (
 )
 from agents.items import TResponseOutputItem
 from agents.models.chatcmpl_converter import Converter
-from agents.models.chatcmpl_helpers import ChatCmplHelpers
 from agents.retry import RetryPolicyContext
 from openai.types.responses import (
     ResponseFunctionToolCall,
@@ -34,6 +33,7 @@ from prometheus_client import Counter, Histogram
 from backend.ids import new_id
 from backend.model.client import OnUsage, ProviderClient
 from backend.model.errors import ModelError
+from backend.model.messages import create_messages
 from backend.model.providers import ModelEndpoint
 from backend.model.reader import Piece
 from backend.model.responses import read_whole
@@ -114,15 +114,7 @@ class ChatModel(Model):
         return ModelRetrySettings(max_retries=_MAX_RETRIES, policy=decide)
 
     def messages(self, items: list[Any]) -> list[dict[str, Any]]:
-        return self.endpoint.profile.messages(self._convert(items))
-
-    def _convert(self, items: list[Any]) -> list[Any]:
-        return Converter.items_to_messages(
-            items,
-            model=self.name,
-            base_url=str(self.client.base_url),
-            should_replay_reasoning_content=lambda _: True,
-        )
+        return self.endpoint.profile.messages(create_messages(items))
 
     def stream_response(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError
@@ -147,14 +139,14 @@ class ChatModel(Model):
         system = [{"content": instructions, "role": "system"}] if instructions else []
         body = {
             "model": self.name,
-            "messages": [*system, *self._convert(items)],
+            "messages": [*system, *create_messages(items)],
             "tools": [Converter.tool_to_openai(tool) for tool in tools] or None,
             "temperature": settings.temperature,
             "max_tokens": settings.max_tokens,
             "tool_choice": settings.tool_choice,
             "stream": True,
             "stream_options": {"include_usage": True},
-            "store": ChatCmplHelpers.get_store_param(cast(Any, self.client), settings),
+            "store": False if self.endpoint.profile.name == "openai" else None,
         }
         return {name: value for name, value in body.items() if value is not None}
 

@@ -14,13 +14,15 @@ import httpx2
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 
-from backend.model import context_size, requests
+from backend.model import context_size, requests, responses_api
+from backend.model.attempts import Attempts
 from backend.model.capability_lookup import CapabilityLookup
 from backend.model.errors import ModelError
 from backend.model.frames import read_values
 from backend.model.markup.calls import Tools
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
+from backend.model.replay import ITEMS, keep_replays
 from backend.model.response_limits import LoadingWait
 from backend.model.responses import (
     FrameRemover,
@@ -32,6 +34,8 @@ from backend.model.responses import (
 )
 from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
+from backend.model.turn_forms import TurnForm, TurnForms, render_turns
+from backend.settings import ModelApi
 from common.settings import is_loopback
 from common.tls import get_tls_context
 
@@ -39,7 +43,6 @@ logger = logging.getLogger(__name__)
 
 # A response that is not streamed is silent until its end; LIMIT_RUN_SECONDS ends the run before, unless it was raised.
 _WHOLE_SECONDS = 600
-_MAX_EXTRA_CONTENT, _MAX_EXTRA_CONTENT_CHARS = 1_000, 20_000  # calls, and characters of each
 # Cut requests: the share of the expected tokens below which a request was cut; and the least tokens, as no context is
 # smaller and a server may count only what was not cached.
 _CUT_SHARE, _MIN_TOKENS = 0.75, 1_000
@@ -64,7 +67,12 @@ class ProviderClient:
         )
         self.capabilities = CapabilityLookup(endpoint, self._http, self.modes, self._use_address)
         self._begin_thinking: set[str] = set()  # models whose prompt has the tag that opens their reasoning
-        self._extra_content: dict[str, Any] = {}  # by the id of the call that it came with
+        self._turn_forms = TurnForms(
+            endpoint.profile.turn_form,
+            has_text_setting=endpoint.has_text_setting,
+            has_replay_setting=endpoint.has_replay_setting,
+        )
+        self._responses_models: set[str] = set()  # whose server has named the Responses API in a rejection
         client = AsyncOpenAI if endpoint.profile.name == "openai" else _PlainClient
         self._openai = client(
             base_url=endpoint.base_url,
@@ -84,6 +92,13 @@ class ProviderClient:
     @property
     def shown_url(self) -> str:
         return replace(self._endpoint, base_url=str(self.base_url).rstrip("/")).shown_url
+
+    def _origin_of(self, model: str) -> str:
+        """Returns what tells one sender of replays from another."""
+        return f"{self.shown_url} {model}"
+
+    def _api_of(self, model: str) -> ModelApi:
+        return "responses" if model in self._responses_models else self._profile.api_of(model)
 
     def _use_address(self, url: str) -> None:
         if str(self.base_url).rstrip("/") != url.rstrip("/"):
@@ -137,9 +152,9 @@ class ProviderClient:
     def _request(
         self, given: dict[str, Any], goal: str, history_tokens: int, began: float, on_usage: OnUsage
     ) -> Pieces:
-        messages = requests.with_extra_content(given["messages"], self._extra_content)
-        mode = self.modes.get(given["model"])
-        body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages})
+        model, mode = given["model"], self.modes.get(given["model"])
+        messages = keep_replays(given["messages"], self._origin_of(model))
+        body = replace(self._profile, tool_calls=mode).shape({**given, "messages": messages}, self._api_of(model))
         parts = context_size.Parts(history_tokens, context_size.count_tokens(goal))
         tools = _list_tools(given)
         respond = partial(self._respond, tools=tools, parts=parts, on_usage=on_usage)
@@ -171,37 +186,45 @@ class ProviderClient:
         reader = ResponseReader(tools, body["messages"], begins_thinking=begins_thinking)
         with self._note_outcome(body), self._explain(body, parts), _count_usage(body, reader, on_usage):
             values = read_values(await self._post(body, seconds, deadline), self._limits)
+            if self._api_of(body["model"]) == "responses":
+                values = responses_api.read_events(values)
             async with aclosing(read_pieces(values, reader, self._limits, deadline)) as pieces:
                 async for piece in pieces:
                     if piece.finish not in (None, "repeated"):
                         self._learn(body, reader, piece)
+                    if piece.replay is not None:
+                        piece.replay["origin"] = self._origin_of(body["model"])
                     yield piece
 
     async def _post(self, body: dict[str, Any], seconds: float, deadline: float) -> httpx2.Response:
-        rejected: list[str] = []
-        is_lowered = False
+        """Sends a request, again without what is rejected, or in another form or API."""
+        attempts = Attempts(body, self._turn_forms)
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
-                    attempt = requests.remove_fields(body, *rejected)
                     try:
-                        response = await self._send(attempt)
+                        response = await self._send(attempts.body, attempts.form)
                         break
                     except ModelError as error:
-                        if error.provider_status not in (400, 422) or error.code == "model_context_exceeded":
-                            raise
-                        if (field := requests.rejected_field(attempt, error.words)) is not None:
-                            rejected.append(field)
-                        elif not is_lowered and (lower := requests.lower_output_limit(attempt, error.words)):
-                            body, is_lowered = lower, True
-                        else:
-                            raise
+                        if not (self._use_responses(body["model"], error) or attempts.change(error)):
+                            raise attempts.error from attempts.error.__cause__
         except TimeoutError:
             raise ModelError("model_silent", seconds=seconds) from None
-        if rejected:
+        if rejected := attempts.rejected:
             omits = (*dict.fromkeys((*self._profile.omits, *rejected)),)
             self._adapt(f"refuses {', '.join(rejected)}", "LLM_OMIT", ",".join(omits), omits=omits)
+        for setting, value in attempts.learn().items():
+            self._adapt("rejects model turns in the usual form", setting, value)
         return response
+
+    def _use_responses(self, model: str, error: ModelError) -> bool:
+        """Whether this rejection is the first that names the Responses API, which its model gets from then on."""
+        is_named = error.provider_status in (400, 404) and "/v1/responses" in error.words
+        if not is_named or self._profile.api is not None or self._api_of(model) == "responses":
+            return False
+        self._responses_models.add(model)
+        self._adapt(f"offers {model} in the Responses API alone", "LLM_API", "responses")
+        return True
 
     def _stop_streaming_calls(self) -> None:
         self.modes.use_whole()
@@ -212,11 +235,17 @@ class ProviderClient:
         self._profile = replace(self._profile, **changes)
         self.needed_settings[setting] = value
 
-    async def _send(self, body: dict[str, Any]) -> httpx2.Response:
+    async def _send(self, body: dict[str, Any], form: TurnForm) -> httpx2.Response:
+        path, body = "/chat/completions", {**body, "messages": render_turns(body["messages"], form)}
+        if self._api_of(body["model"]) == "responses":
+            path, body = "/responses", responses_api.create_request(body)
+        else:
+            body = requests.remove_fields(body, "reasoning_summary", "encrypted_reasoning")
+            body["messages"] = [requests.remove_fields(message, ITEMS) for message in body["messages"]]
         # Not `chat.completions.create`, whose typed transform walks every message of the history.
         try:
             return await self._openai.post(
-                "/chat/completions",
+                path,
                 body=body,
                 cast_to=httpx2.Response,
                 options={"security": {"bearer_auth": True}},
@@ -253,11 +282,6 @@ class ProviderClient:
             self._begin_thinking.discard(body["model"])
         if last.calls and "tools" in body:
             self.modes.record_call(body["model"])
-        for call in last.calls:
-            if call.extra_content and len(str(call.extra_content)) <= _MAX_EXTRA_CONTENT_CHARS:
-                self._extra_content[call.id] = call.extra_content
-        while len(self._extra_content) > _MAX_EXTRA_CONTENT:
-            del self._extra_content[next(iter(self._extra_content))]
         if last.usage and self._profile.cuts_silently:
             self._warn_of_cut(body, last.usage["input_tokens"])
 

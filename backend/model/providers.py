@@ -10,7 +10,8 @@ from pydantic import SecretStr
 from backend.errors import InvalidRequest
 from backend.model import requests
 from backend.model.response_limits import ResponseLimits
-from backend.settings import ModelSettings, ProviderName, Roles, ToolCalls
+from backend.model.turn_forms import TurnForm
+from backend.settings import ModelApi, ModelSettings, ProviderName, Roles, ToolCalls
 from common.environment import SettingsInvalid
 
 
@@ -27,20 +28,24 @@ class Profile:
     """A regular expression for the beginning of the names of models that accept a temperature."""
     reasoning_efforts: tuple[tuple[str, str], ...] = ()
     """The effort that is sent, by a regular expression for a part of the model's name."""
+    api: ModelApi | None = None
+    """The API by which all models are asked; None if that depends on their names."""
+    responses_models: str = r"\b\B"
+    """A regular expression for the names of models that are asked by the Responses API."""
+    responses_efforts: tuple[tuple[str, str], ...] = ()
+    """The effort that is sent there to models that reason; empty for their own."""
     agent_max_tokens: int = 8_000
     """The default output limit of agents: what the model's context holds in addition to the history."""
     output_limits: tuple[tuple[str, int], ...] = ()
     """Models that accept a smaller output limit, by a regular expression for a part of their name."""
-    reasoning_field: str | None = None
-    """The field of a message in which its reasoning is sent back."""
+    turn_form: TurnForm = field(default_factory=TurnForm)
+    """How a model turn is given back."""
     roles: Roles = "any"
     """`alternate`: messages of user and assistant must alternate."""
     omits: tuple[str, ...] = ()
     """Optional fields that it rejects."""
     short_ids: bool = False
     """Whether the ids of calls must be nine letters and digits."""
-    signs_calls: bool = False
-    """Whether each call must have the signature of the thought that led to it."""
     history_tokens: int = 8_000
     titles: bool = True
     tool_calls: ToolCalls = "streamed"
@@ -59,8 +64,12 @@ class Profile:
     def key_setting(self) -> str:
         return f"{self.name}_api_key"
 
-    def effort_of(self, model: str) -> str | None:
-        return next((effort for name, effort in self.reasoning_efforts if re.search(name, model)), None)
+    def effort_of(self, model: str, api: ModelApi = "chat") -> str | None:
+        efforts = self.responses_efforts if api == "responses" else self.reasoning_efforts
+        return next((effort for name, effort in efforts if re.search(name, model)), None)
+
+    def api_of(self, model: str) -> ModelApi:
+        return self.api or ("responses" if re.match(self.responses_models, model) else "chat")
 
     def agent_tokens_of(self, model: str) -> int:
         known = (tokens for name, tokens in self.output_limits if re.search(name, model))
@@ -70,20 +79,22 @@ class Profile:
         return "temperature" not in self.omits and re.match(self.takes_temperature, model) is not None
 
     def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        valid = requests.repair_messages(messages, reasoning=self.reasoning_field, short_ids=self.short_ids)
-        if self.signs_calls:
-            valid = requests.add_signatures(valid)
+        valid = requests.repair_messages(messages, short_ids=self.short_ids)
         return requests.alternate_roles(valid) if self.roles == "alternate" else valid
 
-    def shape(self, body: dict[str, Any]) -> dict[str, Any]:
+    def shape(self, body: dict[str, Any], api: ModelApi = "chat") -> dict[str, Any]:
+        """Returns a request as the provider accepts it, but for the form of its model turns and for the API."""
         body = {**body, "messages": self.messages(body["messages"])}
         if "max_tokens" in body:
             body[self.max_tokens_field] = body.pop("max_tokens")
         if "temperature" in body:
             given = min(body.pop("temperature"), self.max_temperature)
             body |= {"temperature": given} if self.takes_temperature_of(body["model"]) else {}
-        if effort := self.effort_of(body["model"]):
+        effort = self.effort_of(body["model"], api)
+        if effort:
             body["reasoning_effort"] = effort
+        if api == "responses" and (effort is not None or not self.responses_efforts):
+            body |= {"reasoning_summary": "auto", "encrypted_reasoning": True}
         if "tools" in body:
             body["tools"] = requests.repair_tools(body["tools"])
         body = requests.remove_fields(body, *self.omits)
@@ -125,7 +136,6 @@ PROFILES: dict[ProviderName, Profile] = {
             max_tokens_field="max_completion_tokens",
             max_temperature=1.5,
             reasoning_efforts=(("gpt-oss", "low"),),
-            reasoning_field="reasoning",
             history_tokens=16_000,
         ),
         Profile(
@@ -134,8 +144,14 @@ PROFILES: dict[ProviderName, Profile] = {
             model="gpt-4.1-mini",
             max_tokens_field="max_completion_tokens",
             takes_temperature="gpt-[34]|chatgpt-4o|ft:gpt-[34]",
-            # These refuse tools in chat completions while they reason.
-            reasoning_efforts=((r"^gpt-5\.[4-9]|^gpt-6-luna", "none"),),
+            # These refuse tools in chat completions while they reason, and some of them always.
+            responses_models=r"(ft:)?gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!\S*-chat)|\S*(codex|-pro\b|deep-research)",
+            # Pro and research models do not accept a low one.
+            responses_efforts=(
+                (r"-pro\b|deep-research", ""),
+                (r"^(ft:)?(o\d|gpt-([5-9]|\d\d))(?!\S*-chat)|codex", "low"),
+            ),
+            reasoning_efforts=((r"^(ft:)?gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!\S*-chat)", "none"),),
             output_limits=((r"gpt-3\.5|gpt-4(-\d|-turbo|$)", 4_096),),
             history_tokens=32_000,
         ),
@@ -146,7 +162,7 @@ PROFILES: dict[ProviderName, Profile] = {
             needs_key=False,
             agent_max_tokens=4_000,
             reasoning_efforts=(("gpt-oss", "low"),),
-            reasoning_field="reasoning",
+            turn_form=TurnForm(text="empty"),
             loses_calls=True,
             context_cure="Start Ollama with OLLAMA_CONTEXT_LENGTH=16384, or set num_ctx to that in the model.",
             cuts_silently=True,
@@ -168,13 +184,13 @@ PROFILES: dict[ProviderName, Profile] = {
             max_tokens_field="max_completion_tokens",
             agent_max_tokens=4_000,
             reasoning_efforts=(("gpt-oss", "low"),),
+            turn_form=TurnForm(replay="none"),
         ),
         Profile(
             name="openrouter",
             base_url="https://openrouter.ai/api/v1",
             model="openai/gpt-oss-120b",
             reasoning_efforts=(("gpt-oss", "low"),),
-            reasoning_field="reasoning",
             history_tokens=16_000,
         ),
         Profile(
@@ -183,7 +199,7 @@ PROFILES: dict[ProviderName, Profile] = {
             model="gemini-3.8-flash",
             takes_temperature=r"(models/)?gemini-[12]",  # from Gemini 3 on, Google advises against any but the default
             reasoning_efforts=((r"gemini-(2\.5|[3-9])", "low"),),
-            signs_calls=True,
+            turn_form=TurnForm(replay="extra_content"),
             history_tokens=32_000,
         ),
         Profile(
@@ -240,6 +256,9 @@ class ModelEndpoint:
     """Where its server may be if it is not at `base_url`."""
     has_tool_calls_setting: bool = False
     """Whether LLM_TOOL_CALLS is set."""
+    has_text_setting: bool = False
+    has_replay_setting: bool = False
+    """Whether LLM_EMPTY_TEXT and LLM_REPLAY are set."""
     limits: ResponseLimits = field(default_factory=ResponseLimits)
 
     @property
@@ -277,6 +296,8 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
         agent_max_tokens=settings.llm_agent_max_tokens or agent_tokens,
         other_urls=() if settings.llm_base_url else profile.other_urls,
         has_tool_calls_setting=settings.llm_tool_calls is not None,
+        has_text_setting=settings.llm_empty_text is not None,
+        has_replay_setting=settings.llm_replay is not None,
         limits=ResponseLimits(
             settings.limit_answer_chars, settings.llm_first_token_seconds, settings.llm_silence_seconds
         ),
@@ -294,6 +315,10 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
         tool_calls=settings.llm_tool_calls or profile.tool_calls,
         roles=settings.llm_roles or profile.roles,
         omits=settings.llm_omit or profile.omits,
+        api=settings.llm_api or profile.api,
+        turn_form=TurnForm(
+            settings.llm_empty_text or profile.turn_form.text, settings.llm_replay or profile.turn_form.replay
+        ),
     )
 
 

@@ -19,6 +19,7 @@ from backend.model.markup.calls import Tools
 from backend.model.markup.parser import MarkupParser
 from backend.model.markup.quoting import Quotable
 from backend.model.repetition import RepetitionDetector
+from backend.model.replay import Replay, ReplayCollector, select_state
 from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, add_written_calls, storable
 
 Frame = dict[str, Any]
@@ -72,6 +73,8 @@ class Piece:
     finish: Finish | None = None
     usage: Counter[str] = field(default_factory=lambda: _NO_USAGE)
     """Counts of `input_tokens`, `output_tokens` and, among these, `reasoning_tokens`; empty if the server sent none."""
+    replay: Replay | None = None
+    """What the provider wants back with this model turn, in the last piece."""
 
 
 class ResponseReader:
@@ -97,6 +100,7 @@ class ResponseReader:
         """What the server has counted so far, as in `Piece`."""
         self.has_output = False
         self._calls = ToolCallAssembler()
+        self._replay = ReplayCollector()
         self._texts, self._thoughts = RepetitionDetector(), RepetitionDetector()
         self._is_done = False
 
@@ -120,6 +124,7 @@ class ResponseReader:
         for sent in (value, value.get("x_groq"), choice):
             self.usage = _merge_usage(self.usage, sent)
         delta = _render_delta(choice)
+        self._replay.read(delta)
         fragments, reason = _list_fragments(delta), _finish(choice.get("finish_reason"))
         if fragments:
             self._count(sum(len(one.name) + len(one.arguments) for one in fragments))
@@ -166,7 +171,7 @@ class ResponseReader:
         finish = self.finish or "stop"
         if finish == "stop" and self.markup.is_cut and self.has_output and not calls:
             finish = "ended"
-        return Piece(text, before + thought, calls, finish, self.usage)
+        return Piece(text, before + thought, calls, finish, self.usage, self._replay.create(calls))
 
     def _list_written_calls(self) -> Sequence[ParsedToolCall]:
         """Returns the calls in the markup; those in reasoning only if nothing else was written."""
@@ -239,7 +244,7 @@ def _list_fragments(delta: Frame) -> list[Fragment]:
 
 
 def _create_fragment(call: Frame) -> Fragment:
-    function, index, extra = call.get("function"), call.get("index"), call.get("extra_content")
+    function, index = call.get("function"), call.get("index")
     if not isinstance(function, dict):  # Ollama's own API
         function = {"arguments": call.get("input"), **call}
     arguments = function.get("arguments")
@@ -250,7 +255,7 @@ def _create_fragment(call: Frame) -> Fragment:
         id=_get_text(call.get("id")),
         name=storable(_get_text(function.get("name"))),
         arguments=storable(_get_text(arguments)),
-        extra_content=extra if isinstance(extra, dict) else None,
+        replay=select_state(call) or None,
     )
 
 

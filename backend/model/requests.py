@@ -12,7 +12,10 @@ from backend.model.tool_calls import is_object, legal_name, parse_json
 Body = dict[str, Any]
 Message = dict[str, Any]
 
-OPTIONAL = ("stream_options", "temperature", "max_tokens", "max_completion_tokens", "reasoning_effort")
+OPTIONAL = (
+    *("stream_options", "temperature", "max_tokens", "max_completion_tokens", "reasoning_effort"),
+    *("reasoning_summary", "encrypted_reasoning"),
+)
 """Fields that a request may lack; LLM_OMIT names those that a server rejects."""
 
 _OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens")
@@ -22,9 +25,16 @@ _UNSUPPORTED = re.compile(
     r"|invalid (field|key|argument)|deprecated|only the default|\binstead\b|no longer|additional propert",
     re.IGNORECASE,
 )
+# How servers name these fields, those of the Responses API among them.
+_NAMES = (
+    (re.compile("include_usage"), "stream_options"),
+    (re.compile(r"reasoning\.effort"), "reasoning_effort"),
+    (re.compile(r"reasoning\.summary|reasoning summar(y|ies)"), "reasoning_summary"),
+    (re.compile(r"['\"`]include['\"`]|encrypted content is not supported", re.IGNORECASE), "encrypted_reasoning"),
+    (re.compile("max_output_tokens"), "max_tokens, max_completion_tokens"),
+)
 _SIZE = re.compile(r"\b\d{1,3}(?:[,_]\d{3})+\b|\b\d{3,7}\b")
 _LEAST_OUTPUT = 256  # tokens; with fewer an answer makes no sense
-_UNSIGNED = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 _NO_OUTPUT = "There is no output: the call was not finished."
 _NO_ANSWER = "(There was no answer.)"
 _INSTRUCTIONS = """\
@@ -53,13 +63,20 @@ def remove_streaming(body: Body) -> Body:
 
 def rejected_field(body: Body, words: str) -> str | None:
     """Returns the optional field that a server does not accept, by its words; an output limit may only be too large."""
-    words = words.replace("include_usage", "stream_options")
+    words = _use_own_names(words)
     field = next((field for field in OPTIONAL if field in body and re.search(rf"\b{field}\b", words)), None)
     return None if field in _OUTPUT_LIMITS and not _UNSUPPORTED.search(words) else field
 
 
+def _use_own_names(words: str) -> str:
+    for spelling, name in _NAMES:
+        words = spelling.sub(name, words)
+    return words
+
+
 def lower_output_limit(body: Body, words: str) -> Body | None:
     """Returns the request with the largest output limit that a server's words name; None if they name no lower one."""
+    words = _use_own_names(words)
     for field in _OUTPUT_LIMITS:
         if field in body and re.search(rf"\b{field}\b|(output|completion) tokens", words):
             lower = [size for size in map(_parse_size, _SIZE.findall(words)) if _LEAST_OUTPUT <= size < body[field]]
@@ -71,28 +88,8 @@ def _parse_size(text: str) -> int:
     return int(text.replace(",", "").replace("_", ""))
 
 
-def repair_messages(messages: list[Message], *, reasoning: str | None, short_ids: bool = False) -> list[Message]:
-    return _pair_outputs([_repair_message(message, reasoning) for message in messages], short_ids=short_ids)
-
-
-def with_extra_content(messages: list[Message], extra_content: dict[str, Body]) -> list[Message]:
-    """Gives each call the extra content that the server sent with it, by the call's id, and none that another server
-    sent. The SDK (0.24) keeps only Gemini's signatures, and only for models with that name.
-    """
-
-    def add(call: Body) -> Body:
-        call = remove_fields(call, "extra_content")
-        return {**call, "extra_content": extra_content[call["id"]]} if call["id"] in extra_content else call
-
-    return [_with_calls(message, add) for message in messages]
-
-
-def add_signatures(messages: list[Message]) -> list[Message]:
-    """Gives each call without extra content the word that Gemini accepts in place of a thought's signature.
-
-    ai.google.dev, `/gemini-api/docs/thought-signatures`: a call of another model has none.
-    """
-    return [_with_calls(message, lambda call: {"extra_content": _UNSIGNED, **call}) for message in messages]
+def repair_messages(messages: list[Message], *, short_ids: bool = False) -> list[Message]:
+    return _pair_outputs([_repair_message(message) for message in messages], short_ids=short_ids)
 
 
 def _with_calls(message: Message, change: Callable[[Body], Body]) -> Message:
@@ -119,13 +116,8 @@ def _shorten_schema(schema: Any) -> Any:
     }
 
 
-def _repair_message(message: Message, reasoning: str | None) -> Message:
-    shaped = remove_fields(message, "reasoning", "reasoning_content")
-    shaped["content"] = _join_text_parts(message.get("content"))
-    thought = message.get("reasoning") or message.get("reasoning_content")
-    if thought and reasoning:
-        shaped[reasoning] = thought
-    return _with_calls(shaped, _repair_call)
+def _repair_message(message: Message) -> Message:
+    return _with_calls({**message, "content": _join_text_parts(message.get("content"))}, _repair_call)
 
 
 def _repair_call(call: Body) -> Body:
@@ -260,7 +252,7 @@ def _write_calls_as_text(messages: list[Message]) -> Iterator[Body]:
             yield message
             continue
         text = [message["content"]] if message.get("content") else []
-        yield {**remove_fields(message, "tool_calls"), "content": "\n".join(text + written)}
+        yield {**remove_fields(message, "tool_calls", "replay"), "content": "\n".join(text + written)}
     if outputs:
         yield {"role": "user", "content": "\n\n".join(outputs)}
 

@@ -29,12 +29,12 @@ class Fragment:
     id: str = ""
     name: str = ""
     arguments: str = ""
-    extra_content: dict[str, Any] | None = None
+    replay: dict[str, Any] | None = None
 
     def extend(self, more: "Fragment") -> None:
         """Adds a later fragment of the same call, whose name and arguments are the next piece or all so far."""
         self.id = self.id or more.id
-        self.extra_content = self.extra_content or more.extra_content
+        self.replay = self.replay or more.replay
         self.name = more.name if more.name.startswith(self.name) else self.name + more.name
         if more.name and self.arguments and more.arguments.startswith(self.arguments):
             self.arguments = more.arguments  # all so far, not only what is new
@@ -46,8 +46,8 @@ class Fragment:
 class ParsedToolCall:
     name: str
     arguments: str
-    extra_content: dict[str, Any] | None = None
-    """What the server has to get back with the call, as Gemini's signature of a thought."""
+    replay: dict[str, Any] | None = None
+    """Fields that the server has to get back with the call, as Gemini's signature of a thought."""
     id: str = field(default_factory=lambda: new_id("call"), compare=False)
     """Ours: providers leave ids out, repeat them in one response and reuse them in the next."""
 
@@ -77,7 +77,7 @@ class ToolCallAssembler:
         Arguments become valid JSON as far as that is possible without guessing; what was cut off stays invalid.
         """
         return [
-            ParsedToolCall(clean_name(one.name), repair_arguments(one.arguments), one.extra_content)
+            ParsedToolCall(clean_name(one.name), repair_arguments(one.arguments), one.replay)
             for one in self._begun
             if one.name
         ]

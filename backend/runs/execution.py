@@ -26,6 +26,7 @@ from openai.types.responses import ResponseFunctionToolCall
 from backend.context.fitting import fit
 from backend.context.hidden_context import sanitize_item
 from backend.context.render import output_of, render_input
+from backend.context.replays import Replays, add_replay, find_replays, render_replay
 from backend.conversations import runs, steering, sub_agents
 from backend.conversations.history import load_history
 from backend.conversations.records import Entry, Event, EventRecord, Run, Timeline, ToolCall
@@ -95,6 +96,7 @@ class Execution(RunHooks[RunContext]):
         self._continue_from(history)
         self._notes_of_directory = ""
         self._steered: list[tuple[int, list[Any]]] = []  # of an SDK run: where messages were inserted
+        self._replays: Replays = {}
         self._tool_started_at = 0.0
         self._model: ChatModel | None = None
         self.left_out: int | None = None
@@ -207,7 +209,7 @@ class Execution(RunHooks[RunContext]):
             tool_execution=ToolExecutionConfig(max_function_tool_concurrency=1),
             call_model_input_filter=partial(self._prepare_input, head=window.head),
         )
-        self._steered = []
+        self._steered, self._replays = [], find_replays(self.history)
         # Its model turns are counted by `_count_model_turn`, as a run may need several runs of the SDK.
         max_turns = MAX_MODEL_TURNS + self._dependencies.agent_model_turns
         items, context = window.render(), self.context
@@ -229,7 +231,8 @@ class Execution(RunHooks[RunContext]):
         for position, messages in reversed(self._steered):
             items[position:position] = messages
         self._count_model_turn()
-        items = fit(list(map(sanitize_item, items)), tokens=self._dependencies.history_tokens, head=head)
+        items = [add_replay(sanitize_item(item), self._replays) for item in items]
+        items = fit(items, tokens=self._dependencies.history_tokens, head=head)
         return ModelInputData(items, data.model_data.instructions)
 
     async def _read_messages(self) -> Sequence[Entry]:
@@ -280,6 +283,8 @@ class Execution(RunHooks[RunContext]):
         if not items:
             self.recorder.unstored += [turn, *entries]
             return
+        if turn.replay is not None:
+            self._replays[items[0].call_id] = render_replay(turn)
         calls = create_calls(items, turn, seed=self._seed, made=self._calls_made)
         limit_calls(calls, turn, max_tokens=agent.model_settings.max_tokens)
         await self._decide_calls(calls)

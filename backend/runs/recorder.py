@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
@@ -82,6 +83,7 @@ class Recorder:
         self.has_false_claim = False
         """Whether the newest answer claims a change that the run has not made, or hides that one was not made."""
         self._requested_at = 0.0
+        self._replay: dict[str, Any] | None = None
         self._turn_usage = Counter[str]()
         self._entries: list[Entry] = []  # of the model turn that is being written
         self._message: Entry | None = None
@@ -103,6 +105,7 @@ class Recorder:
     def start_model_turn(self) -> None:
         self._requested_at = time.monotonic()
         self._turn_usage.clear()
+        self._replay = None
         self._publish("model_turn_started", ModelTurn(self.run.id, self.model_turn + 1, self.model_name, None, 0, None))
 
     def read_piece(self, piece: Piece) -> None:
@@ -117,6 +120,7 @@ class Recorder:
                 self._message = self._start_entry("msg", "assistant_message")
             self._grow_entry(self._message, piece.text)
         self.finish_reason = _FINISH_REASONS.get(piece.finish or "")
+        self._replay = piece.replay
 
     def count_usage(self, usage: Mapping[str, int]) -> None:
         """Adds what a request to the model has used, also one that failed or was cancelled."""
@@ -130,6 +134,7 @@ class Recorder:
         self.model_turn += 1
         seconds, usage = time.monotonic() - self._requested_at, dict(+self._turn_usage)
         turn = ModelTurn(self.run.id, self.model_turn, self.model_name, usage, seconds, self.finish_reason)
+        turn.replay = self._replay
         entries = self._complete_entries()
         if self.answer:
             self.earlier_answers.append(self.answer)

@@ -21,7 +21,7 @@ class Contract:
     """What it is sent of a temperature of 2."""
     effort: str | None = None
     reasoning_field: str | None = None
-    """The field in which its reasoning is sent back."""
+    """The field in which it sends its reasoning, and gets it back; None if it does not want it back."""
     sends_reasoning: bool = True
     rejected_of_custom: tuple[str, ...] = ()
     """Fields that the profile `custom` sends it once."""
@@ -64,12 +64,15 @@ CONTRACTS: dict[ProviderName, Contract] = {
             rules.reject_tools_while_reasoning(r"gpt-5\.6|gpt-6"),
             rules.require_paired_calls,
         ),
+        formatter=responses.OpenAi,
+        sends_reasoning=False,
         rejected_of_custom=("max_tokens",),
     ),
     "ollama": Contract(
         rules=(
             rules.allow_common_fields_and("max_tokens", "reasoning_effort"),
             rules.require_text_content,
+            rules.reject_null_content,
             rules.allow_message_fields("reasoning"),
             rules.allow_efforts("low", "medium", "high", "max", "none"),
             rules.require_paired_calls,
@@ -153,7 +156,12 @@ CONTRACTS: dict[ProviderName, Contract] = {
         temperature=1.5,
         rejected_of_custom=("stream_options", "temperature"),
     ),
-    "vllm": Contract(rules=_LOCAL, formatter=responses.Vllm, render_error=responses.render_object_error),
+    "vllm": Contract(
+        rules=_LOCAL,
+        formatter=responses.Vllm,
+        render_error=responses.render_object_error,
+        reasoning_field="reasoning_content",
+    ),
     "lmstudio": Contract(rules=_LOCAL, formatter=responses.LmStudio),
     "llamacpp": Contract(
         rules=_LOCAL,
@@ -166,8 +174,9 @@ CONTRACTS: dict[ProviderName, Contract] = {
             rules.allow_common_fields_and("max_tokens"),
             rules.reject_strict,
             rules.require_text_content,
-            rules.allow_message_fields(),
+            rules.allow_message_fields("reasoning"),
             *_LOCAL,
         ),
+        reasoning_field="reasoning",
     ),
 }

@@ -98,6 +98,10 @@ class Anthropic(Formatter):
         return [response]
 
 
+class OpenAi(Anthropic):
+    """As documented, which has no reasoning in chat completions."""
+
+
 class OpenRouter(Formatter):
     prefix = ": OPENROUTER PROCESSING\n\n"  # comments that keep the connection alive
 

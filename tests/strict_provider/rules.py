@@ -56,6 +56,12 @@ def require_text_content(body: Body) -> str | None:
     return next(("content must be a string" for _ in invalid), None)
 
 
+def reject_null_content(body: Body) -> str | None:
+    """As Ollama does (pydantic/pydantic-ai#5206)."""
+    nulls = (number for number, message in enumerate(body["messages"]) if message.get("content") is None)
+    return next((f"messages.{number}.content: invalid message content type: <nil>" for number in nulls), None)
+
+
 def limit_temperature(maximum: float) -> Rule:
     return lambda body: f"temperature is at most {maximum}" if body.get("temperature", 0) > maximum else None
 

@@ -22,6 +22,7 @@ from backend.model.requests import (
     repair_tools,
 )
 from backend.model.tool_calls import legal_name
+from backend.model.turn_forms import render_turns
 from backend.settings import BackendSettings, ProviderName
 from common.environment import read_settings
 from tests.examples import same_examples
@@ -61,7 +62,7 @@ def _make_calls(calls: list[Json], finished: int, message: Message) -> list[Mess
 
 
 _THOUGHT = "I think."
-_thoughts = st.fixed_dictionaries({}, optional={"reasoning": st.just(_THOUGHT)})
+_thoughts = st.fixed_dictionaries({}, optional={"replay": st.just({"message": {"reasoning": _THOUGHT}, "calls": []})})
 _said = st.fixed_dictionaries({"role": st.just("user"), "content": _texts.filter(bool)})
 _turns = st.builds(
     _make_calls,
@@ -107,7 +108,7 @@ def check_calls(messages: list[Message]) -> None:
 
 @given(_histories, st.booleans())
 def test_any_history_is_sent_validly(history: list[Message], short_ids: bool) -> None:
-    sent = repair_messages(history, reasoning=None, short_ids=short_ids)
+    sent = repair_messages(history, short_ids=short_ids)
     check_calls(sent)
     kept = [message["content"] for message in history if message["role"] == "user"]
     assert [message["content"] for message in sent if message["role"] == "user"] == kept
@@ -118,7 +119,7 @@ def test_any_history_is_sent_validly(history: list[Message], short_ids: bool) ->
 
 @given(_histories)
 def test_user_and_assistant_take_turns(history: list[Message]) -> None:
-    sent = alternate_roles(repair_messages(history, reasoning=None))
+    sent = alternate_roles(repair_messages(history))
     check_calls(sent)
     assert alternate_roles(sent) == sent
     for before, after in pairwise(sent):
@@ -131,8 +132,8 @@ def test_user_and_assistant_take_turns(history: list[Message]) -> None:
 def test_a_history_that_grows_is_sent_as_a_longer_one(history: list[Message]) -> None:
     """So that a server's cache of what it has read helps."""
     end = {"role": "user", "content": "more"}
-    before = repair_messages([*history, end], reasoning=None)
-    after = repair_messages([*history, end, {"role": "assistant", "content": "yes"}], reasoning=None)
+    before = repair_messages([*history, end])
+    after = repair_messages([*history, end, {"role": "assistant", "content": "yes"}])
     assert after[: len(before)] == before
 
 
@@ -166,9 +167,11 @@ def test_a_field_that_is_needed_is_never_left_out(field: str) -> None:
 
 
 def to_provider(provider: ProviderName, messages: list[Message], model: str | None = None, **more: Any) -> Json:
-    """The request as the provider is sent it."""
-    body = {"model": model or PROFILES[provider].model or "m", "messages": messages, "max_tokens": 1000, "stream": True}
-    return PROFILES[provider].shape(body | {"stream_options": {"include_usage": True}, "temperature": 2.0} | more)
+    """The request for chat completions as the provider is sent it."""
+    profile = PROFILES[provider]
+    body = {"model": model or profile.model or "m", "messages": messages, "max_tokens": 1000, "stream": True}
+    shaped = profile.shape(body | {"stream_options": {"include_usage": True}, "temperature": 2.0} | more)
+    return {**shaped, "messages": render_turns(shaped["messages"], profile.turn_form)}
 
 
 TOOL: Json = {"type": "function", "function": {"name": "add_task", "parameters": {"type": "object"}, "strict": True}}
@@ -187,14 +190,16 @@ def test_each_provider_has_a_profile_and_a_contract() -> None:
 def test_provider_accepts_any_conversation(provider: ProviderName, messages: list[Message], more: Json) -> None:
     """With tools, and without, as a summary is requested."""
     contract, profile = CONTRACTS[provider], PROFILES[provider]
+    if contract.reasoning_field is None and profile.turn_form.replay != "none":  # it sends none
+        messages = [remove_fields(message, "replay") for message in messages]
     sent = to_provider(provider, messages, **more)
     assert [*contract.find_violations(sent)] == []
     assert (sent.get("temperature"), sent.get("reasoning_effort")) == (contract.temperature, contract.effort)
     assert sent[profile.max_tokens_field] == 1000
     assert ("stream_options" in sent) is ("stream_options" not in profile.omits)
     thoughts = {key: message[key] for message in sent["messages"] for key in message if message[key] == _THOUGHT}
-    is_replayed = contract.reasoning_field is not None and any("reasoning" in message for message in messages)
-    assert thoughts == ({contract.reasoning_field: _THOUGHT} if is_replayed else {})
+    is_replayed = contract.reasoning_field is not None and any("replay" in message for message in messages)
+    assert thoughts == ({"reasoning": _THOUGHT} if is_replayed else {})
 
 
 @pytest.mark.parametrize("provider", CONTRACTS)

@@ -1,0 +1,46 @@
+"""What providers want back with the model turns of a history, and the input items that it goes back with."""
+
+from typing import Any
+
+from backend.context import hidden_context
+from backend.conversations.records import Entry, ModelTurn, Timeline, ToolCall
+
+Replays = dict[str, dict[str, Any]]
+"""By the id of a model turn's first call, or of its text if it has none."""
+
+
+def find_replays(history: Timeline) -> Replays:
+    """Returns those of runs that have made calls: providers ignore what they thought about other answers."""
+    turns = {(turn.run_id, turn.model_turn): turn for turn in history.model_turns}
+    with_calls = {call.run_id for call in history.calls}
+    first: dict[tuple[str, int], Entry | ToolCall] = {}
+    for record in history.records if turns else ():
+        turn = record.run_id, record.model_turn
+        is_text = isinstance(record, Entry) and record.kind == "assistant_message"
+        if isinstance(record, ToolCall) and not isinstance(first.get(turn), ToolCall):
+            first[turn] = record
+        elif is_text and record.run_id in with_calls:
+            first.setdefault(turn, record)
+    return {record.id: render_replay(turns[turn]) for turn, record in first.items() if turn in turns}
+
+
+def render_replay(turn: ModelTurn) -> dict[str, Any]:
+    """Returns it as it came, unless a text in it looks like hidden context."""
+    return _sanitize(turn.replay or {})
+
+
+def add_replay(item: Any, replays: Replays) -> Any:
+    replay = replays.get(item.get("call_id") if item.get("type") == "function_call" else item.get("id"))
+    return item if replay is None else {**item, "replay": replay}
+
+
+def _sanitize(value: Any) -> Any:
+    match value:
+        case str():
+            return hidden_context.sanitize(value)
+        case list():
+            return [_sanitize(one) for one in value]
+        case dict():
+            return {name: _sanitize(one) for name, one in value.items()}
+        case _:
+            return value
