@@ -18,6 +18,7 @@ ITEMS = "reasoning_items"
 
 _STATE = re.compile(r"reason|think|thought|signature|encrypted|provider_specific", re.IGNORECASE)
 _STATE_OF_CALL = re.compile(rf"{_STATE.pattern}|extra_content", re.IGNORECASE)
+_STATE_IN_ID = "__thought__"  # before a signature, as LiteLLM puts it into the id of a call (BerriAI/litellm#16895)
 _WHOLE = re.compile(r"signature|encrypted|opaque", re.IGNORECASE)  # texts that no server sends in pieces
 _TEXTS = ("text", "summary", "thinking", "content")  # of a part of reasoning, which comes in pieces
 _MAX_CHARS = 400_000  # of a model turn: what is larger is not stored
@@ -25,7 +26,8 @@ _MAX_CHARS = 400_000  # of a model turn: what is larger is not stored
 
 def select_state(call: Mapping[str, Any]) -> Replay:
     """Returns the fields of a tool call that its server wants back."""
-    return {name: value for name, value in call.items() if value and _STATE_OF_CALL.search(name)}
+    state = {name: value for name, value in call.items() if value and _STATE_OF_CALL.search(name)}
+    return state | ({"id": call["id"]} if _STATE_IN_ID in str(call.get("id")) else {})
 
 
 def keep_replays(messages: Iterable[Replay], origin: str) -> list[Replay]:

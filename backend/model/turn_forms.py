@@ -32,12 +32,22 @@ class TurnForm:
     text: EmptyText = "null"
     """The content of a message with tool calls and without text."""
     replay: ReplayForm = "all"
-    """Whether the server gets the fields back that it sent: `all` or `none`, or all with a filler where a turn of
-    another model lacks this field."""
+    """Whether the server gets the fields back that it sent: `all` or `none`; `reasoning_content`, which then has all
+    reasoning; or all and, where it is missing, a filler for `extra_content`.
+    """
 
 
 def render_turns(messages: list[Message], form: TurnForm) -> list[Message]:
-    return [_render_turn(message, form) for message in messages]
+    turns: list[Message] = []
+    ids: dict[str, str] = {}  # of calls that go back under the ids that their server gave them
+    for message in messages:
+        turn = _render_turn(message, form)
+        for call, sent in zip(message.get("tool_calls") or (), turn.get("tool_calls") or (), strict=True):
+            ids |= {call["id"]: sent["id"]} if call["id"] != sent["id"] else {}
+        if turn.get("tool_call_id") in ids:
+            turn["tool_call_id"] = ids[turn["tool_call_id"]]
+        turns.append(turn)
+    return turns
 
 
 def _render_turn(message: Message, form: TurnForm) -> Message:
@@ -51,7 +61,7 @@ def _render_turn(message: Message, form: TurnForm) -> Message:
         if form.text == "missing":
             del turn["content"]
     if replay and form.replay != "none":
-        turn |= replay["message"]
+        turn |= replay["message"] if form.replay != "reasoning_content" else _select_reasoning(replay["message"])
         if calls and len(calls) == len(replay["calls"]):
             turn["tool_calls"] = calls = [call | more for call, more in zip(calls, replay["calls"], strict=True)]
     if form.replay == "reasoning_content":
@@ -59,6 +69,11 @@ def _render_turn(message: Message, form: TurnForm) -> Message:
     if form.replay == "extra_content" and calls:
         turn["tool_calls"] = [{"extra_content": _UNSIGNED, **call} for call in calls]
     return turn
+
+
+def _select_reasoning(fields: Message) -> Message:
+    texts = (fields.get(name) for name in ("reasoning_content", "reasoning", "reasoning_text", "thinking"))
+    return {"reasoning_content": next((text for text in texts if isinstance(text, str)), _NO_THOUGHT)}
 
 
 class TurnForms:

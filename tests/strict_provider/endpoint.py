@@ -7,6 +7,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from backend.settings import ProviderName
 from tests.strict_provider import responses
 from tests.strict_provider.contracts import CONTRACTS
+from tests.strict_provider.responses_endpoint import ResponsesEndpoint
 
 _DATA = "data: "
 _CHARS_PER_TOKEN = 4
@@ -27,18 +28,18 @@ class StrictProvider:
         self._context = context
         self.rejections: list[str] = []
         self.headers: list[dict[str, str]] = []
+        self.responses = ResponsesEndpoint(app, self.rejections)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].endswith("/chat/completions"):
+        paths = ("/chat/completions", "/responses")
+        if scope["type"] != "http" or not scope["path"].endswith(paths):
             await self._app(scope, receive, send)
             return
         self.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
-        raw = b""
-        while (message := await receive())["type"] == "http.request":
-            raw += message.get("body", b"")
-            if not message.get("more_body"):
-                break
-        body = json.loads(raw)
+        body, _ = await read_body(receive)
+        if scope["path"].endswith("/responses"):
+            await self.responses(scope, receive, send, body)
+            return
         reason = next(self._contract.find_violations(body), None)
         if reason is not None:
             self.rejections.append(reason)
@@ -88,3 +89,12 @@ class StrictProvider:
             for chunk in chunks:
                 responses.drop_calls(chunk)
         return "".join(f"{prefix}{_DATA}{json.dumps(chunk)}\n\n" for chunk in chunks)
+
+
+async def read_body(receive: Receive) -> tuple[dict[str, Any], bytes]:
+    raw = b""
+    while (message := await receive())["type"] == "http.request":
+        raw += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return json.loads(raw), raw

@@ -77,7 +77,8 @@ def reject_temperature_for(models: str) -> Rule:
 
 def reject_tools_while_reasoning(models: str) -> Rule:
     return lambda body: (
-        "function tools are not supported: set reasoning_effort to 'none'"
+        f"Function tools with reasoning_effort are not supported for {body['model']} in /v1/chat/completions. To use"
+        " function tools, use /v1/responses or set reasoning_effort to 'none'."
         if body.get("tools") and re.match(models, body["model"]) and body.get("reasoning_effort") != "none"
         else None
     )
