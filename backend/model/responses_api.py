@@ -74,6 +74,7 @@ def _create_turn(message: Json) -> Iterator[Json]:
         elif item["type"] == "message" and text:
             following, text = _create_text(text, item.get("phase")), ""
         else:
+            reasoning = []
             continue
         yield from reasoning
         yield following
@@ -98,14 +99,13 @@ class _EventReader:
     """What a server sends at the end of an item, or of the response, counts as far as it did not come before."""
 
     def __init__(self) -> None:
+        self._indexes: dict[Any, int] = {}  # of items without an index, by their id
         self._chars: dict[int, int] = {}  # of text, reasoning or arguments so far, by the index of the item
         self._begun: set[int] = set()  # calls whose name was read
         self._items: dict[int, Json] = {}
 
     def read(self, event: Json) -> Iterator[Json]:
-        kind, index = event.get("type"), event.get("output_index")
-        index = index if isinstance(index, int) else 0
-        delta = event.get("delta")
+        kind, index, delta = event.get("type"), self._find_index(event), event.get("delta")
         if event.get("object") == "response":
             yield from self._read_end(event)
         elif kind in _ENDS and isinstance(event.get("response"), dict):
@@ -122,6 +122,16 @@ class _EventReader:
             yield self._add(index, "\n\n", "reasoning_text")
         else:
             yield event if "error" in event or "choices" in event else {}
+
+    def _find_index(self, event: Json) -> int:
+        """Returns the index of an item, which some servers leave out (Oaklight/llm-rosetta#56)."""
+        if isinstance(index := event.get("output_index"), int):
+            return index
+        item = event.get("item")
+        item_id = item.get("id") if isinstance(item, dict) else event.get("item_id")
+        if item_id not in self._indexes and None in self._indexes and not _is_item(item, "function_call"):
+            item_id = None
+        return self._indexes.setdefault(item_id, len(self._indexes))
 
     def _read_delta(self, kind: str, index: int, delta: str) -> Iterator[Json]:
         if kind == "response.output_text.delta":

@@ -97,7 +97,8 @@ async def reasoning_then_call(talk: ProviderConversation, stored: Stored) -> Non
     answer = await talk.say("add e", thinking, {"text": "Added.", "reasoning": "Good."})
     assert (answer.error, answer.text, stored.titles(talk.user.name)) == (None, "Added.", ["e"])
     contract = CONTRACTS[talk.provider]
-    assert ("One thing to add." in str(answer.events)) is contract.sends_reasoning
+    by_responses = bool(talk.strict.responses.bodies)
+    assert ("One thing to add." in str(answer.events)) is (contract.sends_reasoning or by_responses)
     messages = (await talk.bodies())[-1]["messages"]
     replayed = {field: message[field] for message in messages for field in message if field.startswith("reasoning")}
     assert replayed == ({contract.reasoning_field: "One thing to add."} if contract.reasoning_field else {})
@@ -112,12 +113,17 @@ CONVERSATIONS: tuple[Callable[[ProviderConversation, Stored], Awaitable[None]], 
 )
 
 
-# vllm, lmstudio and llamacpp are sent what custom is.
-@pytest.mark.parametrize("provider", [name for name in CONTRACTS if name not in ("vllm", "lmstudio", "llamacpp")])
+# vllm, lmstudio and llamacpp are sent what custom is. OpenAI's newer models are asked by the Responses API.
+PROVIDERS = [(name, "") for name in CONTRACTS if name not in ("vllm", "lmstudio", "llamacpp")]
+RESPONSES = [("openai", "gpt-6.1-sol"), ("openai", "gpt-5.4-mini")]
+
+
+@pytest.mark.parametrize(("provider", "name"), [*PROVIDERS, *RESPONSES])
 async def test_conversations(
-    provider: ProviderName, services: Services, user: User, stored: Stored, subtests: pytest.Subtests
+    provider: ProviderName, name: str, services: Services, user: User, stored: Stored, subtests: pytest.Subtests
 ) -> None:
-    async with open_conversation(services, user, provider) as talk:
+    environment = {"LLM_MODEL": name} if name else {}
+    async with open_conversation(services, user, provider, None, None, **environment) as talk:
         for conversation in CONVERSATIONS:
             with subtests.test(conversation.__name__):
                 async with talk.with_new_user() as other:
@@ -125,6 +131,7 @@ async def test_conversations(
                 assert talk.strict.rejections == []
                 for body in await talk.bodies():
                     check_pairs(body["messages"])
+        assert bool(talk.strict.responses.bodies) is bool(name)
 
 
 @pytest.mark.parametrize("server", ["openai", "mistral"])

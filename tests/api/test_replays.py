@@ -150,12 +150,12 @@ async def test_turns_of_another_model_get_what_stands_for_it(services: Services,
 async def test_a_setting_is_not_changed(services: Services, user: User) -> None:
     server = DemandingServer(create_model(), demands.reject_null)
     async with serve(server, lifespan="off") as url, model_at(url) as model:
-        await model.script(add_task("milk"), says("Added."))
+        await model.script(add_task("milk"), says("Fine."))
         async with at(services, user, url, LLM_EMPTY_TEXT="null") as there:
             assert text_of(await there.runs.say(CHAT, "add milk")) == ""
             assert len(server.rejections) == 1
         async with at(services, user, url, LLM_EMPTY_TEXT="empty") as there:
-            assert text_of(await there.runs.say(CHAT, "and now?")) == "Added."
+            assert text_of(await there.runs.say(CHAT, "and now?")) == "Fine."
         assert len(server.rejections) == 1
 
 
