@@ -209,6 +209,18 @@ _SECRET = re.compile(
     r"\b(sk|gsk|csk|pk|key|AIza|xai|hf)[-_][\w-]{8,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+|[\w-]{0,40}\*{3,}[\w-]{0,40}",
     re.IGNORECASE,
 )
+# Of a message: what nobody has written, and, of a replay, what nobody can read and may be long.
+_NO_TEXTS = (
+    "role",
+    "type",
+    "id",
+    "name",
+    "tool_call_id",
+    "encrypted_content",
+    "data",
+    "signature",
+    "thought_signature",
+)
 _QUOTE = 16  # characters that a quotation has at least, and a short text that is quoted whole at most
 
 
@@ -221,7 +233,7 @@ def _iter_texts(value: Any) -> Iterator[str]:
             yield from {value, json.dumps(value)[1:-1]}
         case dict():
             for name, part in value.items():
-                if name not in ("role", "type", "id", "name", "tool_call_id"):
+                if name not in _NO_TEXTS:
                     yield from _iter_texts(part)
         case list() | tuple():
             for part in value:

@@ -139,6 +139,7 @@ class TestExportAndForget:
         assert [run["conversation_id"] for run in chat["runs"]] == [thread["id"], thread["id"], None]
         assert chat["runs"][0]["usage"]["model"] == "offline-rules"
         assert chat["model_turns"][0]["usage"]["requests"] == 1
+        assert "replay" not in chat["model_turns"][0]
         assert [(call["tool"], call["state"]) for call in chat["tool_calls"]] == [
             ("add_task", "done"),
             ("delete_task", "awaiting_approval"),
