@@ -326,10 +326,10 @@ class ModelSettings(BaseSettings):
     the others.
     """
     llm_replay: ReplayForm | None = None
-    """What a server gets back of what it sent beside a text or a tool call, such as its reasoning and signatures. all:
-    each field as it came. none: nothing. reasoning_content: the reasoning in this field, and a blank in turns of
-    another model. extra_content: all, and a filler for this field in turns of another model. Default: extra_content for
-    gemini, none for groq, all for the others; another form is tried when a server rejects one.
+    """What a server gets back of what it sent beside a tool call, such as its reasoning and signatures. all: each field
+    as it came. none: nothing. reasoning_content: the reasoning in this field, also that of answers without calls, and a
+    blank in turns of another model. extra_content: all, and a filler for this field in turns of another model. Default:
+    extra_content for gemini, none for groq, all for the others; another form is tried when a server rejects one.
     """
     llm_empty_text: EmptyText | None = None
     """What is sent for the text of a message that has tool calls alone: null, empty or missing. Default: empty for

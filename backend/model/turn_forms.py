@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.model.errors import ModelError
+from backend.model.replay import ITEMS
 from backend.settings import EmptyText, ReplayForm
 
 Message = dict[str, Any]
@@ -32,8 +33,8 @@ class TurnForm:
     text: EmptyText = "null"
     """The content of a message with tool calls and without text."""
     replay: ReplayForm = "all"
-    """Whether the server gets the fields back that it sent: `all` or `none`; `reasoning_content`, which then has all
-    reasoning; or all and, where it is missing, a filler for `extra_content`.
+    """Whether the server gets the fields back that it sent beside tool calls: `all` or `none`; `reasoning_content`,
+    which then has all reasoning, also beside answers; or all and, where it is missing, a filler for `extra_content`.
     """
 
 
@@ -61,7 +62,7 @@ def _render_turn(message: Message, form: TurnForm) -> Message:
         if form.text == "missing":
             del turn["content"]
     if replay and form.replay != "none":
-        turn |= replay["message"] if form.replay != "reasoning_content" else _select_reasoning(replay["message"])
+        turn |= _select_fields(replay["message"], form, has_calls=bool(calls))
         if calls and len(calls) == len(replay["calls"]):
             turn["tool_calls"] = calls = [call | more for call, more in zip(calls, replay["calls"], strict=True)]
     if form.replay == "reasoning_content":
@@ -71,9 +72,12 @@ def _render_turn(message: Message, form: TurnForm) -> Message:
     return turn
 
 
-def _select_reasoning(fields: Message) -> Message:
-    texts = (fields.get(name) for name in ("reasoning_content", "reasoning", "reasoning_text", "thinking"))
-    return {"reasoning_content": next((text for text in texts if isinstance(text, str)), _NO_THOUGHT)}
+def _select_fields(fields: Message, form: TurnForm, *, has_calls: bool) -> Message:
+    """Of an answer without calls only what servers have demanded: its reasoning is no part of the history's budget."""
+    if form.replay == "reasoning_content":
+        texts = (fields.get(name) for name in ("reasoning_content", "reasoning", "reasoning_text", "thinking"))
+        return {"reasoning_content": next((text for text in texts if isinstance(text, str)), _NO_THOUGHT)}
+    return {name: value for name, value in fields.items() if has_calls or name == ITEMS}
 
 
 class TurnForms:

@@ -67,7 +67,7 @@ CASES: dict[str, Case] = {
     "null, in a template": Case(demands.fail_template, most_rejections=2, status=500),
     "empty": Case(demands.reject_empty, most_rejections=2, provider="ollama"),
     "null and empty": Case(demands.reject_null_and_empty, most_rejections=4),
-    "reasoning_content": Case(demands.require_reasoning_content, REASONING_CONTENT),
+    "reasoning_content": Case(demands.require_reasoning_content, REASONING_CONTENT, most_rejections=2),
     "reasoning_content alone": Case(demands.require_kimi_reasoning, [{"reasoning": THOUGHT}], most_rejections=4),
     "no reasoning_content": Case(demands.reject_reasoning_content, REASONING_CONTENT, most_rejections=2),
     "no extra input": Case(demands.forbid_reasoning_content, REASONING_CONTENT, most_rejections=2, status=422),

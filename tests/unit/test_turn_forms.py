@@ -91,6 +91,13 @@ def test_replays_go_to_their_sender_alone() -> None:
     assert all("replay" not in one for one in render_turns(keep_replays([turn, OUTPUT], "x"), TurnForm()))
 
 
+def test_reasoning_of_an_answer_goes_back_where_it_is_demanded() -> None:
+    """It counts for no budget, and most servers ignore it."""
+    answer = {"role": "assistant", "content": "Yes.", "replay": {"message": {"reasoning": "hm"}, "calls": []}}
+    assert "reasoning" not in render_turns([answer], TurnForm())[0]
+    assert render_turns([answer], TurnForm(replay="reasoning_content"))[0]["reasoning_content"] == "hm"
+
+
 def test_calls_go_back_under_an_id_with_a_signature() -> None:
     signed = create_turn(calls=[{"id": "call_1__thought__c2ln"}])
     turn, output = render_turns([signed, OUTPUT], TurnForm())
