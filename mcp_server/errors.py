@@ -175,12 +175,6 @@ class ShiftByNothing(DateInvalid):
     """{shift} moves nothing. Write a shift of at least one, such as +1d, or leave due empty to keep the date."""
 
 
-class RepeatInvalid(CallError):
-    """repeat {problem}. Write FREQ=DAILY, WEEKLY, MONTHLY or YEARLY, and if needed INTERVAL (1 to 999), BYDAY (MO to
-    SU; with 1 to 5 or -1 before them for MONTHLY), BYMONTHDAY (1 to 31 or -1), BYMONTH (1 to 12, for YEARLY), COUNT (1
-    to 999) or UNTIL (20271231), and FROM=DONE, as in FREQ=WEEKLY;BYDAY=MO,TH."""
-
-
 def explain_error(error: Exception, *, is_committing: bool) -> CallError:
     """Logs an unexpected error and returns one for the caller.
 

@@ -8,13 +8,14 @@ from typing import Annotated, Any, BinaryIO
 
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
+from common import recurrence
 from common.clock import to_utc
+from common.recurrence import LAST_DAY
 from common.tool_server.errors import CallError
 from mcp_server.arguments import MAX_ID
 from mcp_server.errors import RepeatNeedsDue
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart
-from mcp_server.tasks import repeats
-from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
+from mcp_server.tasks.dates import FIRST_YEAR
 from mcp_server.tasks.fields import ARGUMENTS, DUE_COLUMNS, Task, render_value
 
 VERSIONS = (1, 2)
@@ -133,7 +134,7 @@ def _check_rule(task: _Task) -> str | None:
         return None
     if task.due_on is None:
         raise RepeatNeedsDue
-    rule = repeats.parse_rule(task.repeat)
+    rule = recurrence.parse_rule(task.repeat)
     if rule.until and rule.until < task.due_on:
         return str(rule)
-    return str(repeats.read_rule(task.repeat, task.due_on, task.due_time))
+    return str(recurrence.read_rule(task.repeat, task.due_on, task.due_time))

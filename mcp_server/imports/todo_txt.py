@@ -4,9 +4,10 @@ import io
 import re
 from datetime import date, datetime, time
 
+from common.recurrence import LAST_DAY
 from common.tool_server.errors import to_printable
 from mcp_server.imports.file_tasks import FileTask, FileTasks, UnreadLine, UnreadPart, split_labels
-from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
+from mcp_server.tasks.dates import FIRST_YEAR
 from mcp_server.tasks.zones import Now
 
 _MAX_LENGTH = 10_000  # characters of a line: twice as many as a valid task can have

@@ -3,11 +3,11 @@
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+from common import recurrence
 from common.tool_server.errors import to_printable
 from mcp_server.errors import LabelInvalid, RepeatInvalid
 from mcp_server.imports.field_table import LOST
 from mcp_server.imports.file_tasks import UnreadPart
-from mcp_server.tasks import repeats
 from mcp_server.tasks.dates import FIRST_YEAR, LAST_DAY
 from mcp_server.tasks.patches import normalize_label
 from mcp_server.tasks.zones import Now
@@ -46,7 +46,7 @@ def read_repeat(rule: str, due: date | None, zone: ZoneInfo) -> object:
     try:
         time = due.time() if isinstance(due, datetime) else None
         day = due.date() if isinstance(due, datetime) else due
-        return str(repeats.read_rule(rule, day, time, zone))
+        return str(recurrence.read_rule(rule, day, time, zone))
     except RepeatInvalid:
         return LOST
 

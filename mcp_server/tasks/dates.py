@@ -13,10 +13,11 @@ from datetime import time as clock_time
 from typing import Literal
 from zoneinfo import ZoneInfo
 
+from common.recurrence import LAST_DAY, add_months
 from common.tool_server.errors import to_printable
 from mcp_server import errors
 
-FIRST_YEAR, LAST_DAY = 1970, date(2999, 12, 31)
+FIRST_YEAR = 1970
 _MAX_LENGTH = 100  # characters; no valid date is as long
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -99,12 +100,6 @@ def render_due(due: Due | None) -> str:
     """Renders "Fri 2026-11-27 15:00", or "none"; `read_due` accepts both."""
     clock = f" {due.time:%H:%M}" if due and due.time is not None else ""
     return _render_day(due.day) + clock if due else "none"
-
-
-def add_months(day: date, months: int) -> date:
-    """Returns the same day of a later month, or the last day of a shorter month."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def _normalize(text: str) -> str:

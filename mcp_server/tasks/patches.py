@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from common import recurrence
 from mcp_server.arguments import DEFAULT, NONE
 from mcp_server.errors import (
     LabelInvalid,
@@ -13,7 +14,7 @@ from mcp_server.errors import (
     RepeatNeedsDue,
     TooManyLabels,
 )
-from mcp_server.tasks import dates, repeats
+from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Due
 from mcp_server.tasks.fields import REMIND_NEVER, Task, TaskPatch, parse_value
 from mcp_server.tasks.zones import Now
@@ -64,29 +65,29 @@ def _parse_rule(text: str, due: Due | None, now: Now) -> str | None:
         return None
     if due is None:
         raise RepeatNeedsDue
-    return str(repeats.read_rule(text, due.day, due.time, now.zone))
+    return str(recurrence.read_rule(text, due.day, due.time, now.zone))
 
 
 def _skip_occurrence(task: Task, now: Now) -> tuple[Due, str]:
     if task.repeat is None or task.due is None:
         raise NotRepeating(task=f"Task {task.id}" if task.id else "A new task")
-    rule = repeats.parse_rule(task.repeat)
-    day = repeats.find_next_date(rule, due=task.due.day, today=now.local.date())
+    rule = recurrence.parse_rule(task.repeat)
+    day = recurrence.find_next_date(rule, due=task.due.day, today=now.local.date())
     if day is None:
         raise RepeatEnded(task_id=task.id)
-    return Due(day, task.due.time), str(repeats.get_next_rule(rule))
+    return Due(day, task.due.time), str(recurrence.get_next_rule(rule))
 
 
 def create_next_task(task: Task, now: Now) -> Task | None:
     """Returns the task that follows a repeating one when it is completed; it has no id of its own yet."""
     if task.repeat is None or task.due_on is None:
         return None
-    rule = repeats.parse_rule(task.repeat)
-    day = repeats.find_next_date(rule, due=task.due_on, today=now.local.date())
+    rule = recurrence.parse_rule(task.repeat)
+    day = recurrence.find_next_date(rule, due=task.due_on, today=now.local.date())
     if day is None:
         return None
     fresh = {"created_at": now.instant, "updated_at": now.instant, "completed_at": None, "status": "pending"}
-    return task.model_copy(update={"due_on": day, "repeat": str(repeats.get_next_rule(rule)), **fresh})
+    return task.model_copy(update={"due_on": day, "repeat": str(recurrence.get_next_rule(rule)), **fresh})
 
 
 def _merge_labels(task: Task, patch: TaskPatch) -> tuple[str, ...]:

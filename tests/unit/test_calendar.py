@@ -12,8 +12,8 @@ from dateutil.rrule import rrulestr
 from icalendar import Calendar
 
 from backend.calendar.events import DatedTask, Events
-from mcp_server.errors import RepeatInvalid
-from mcp_server.tasks import repeats
+from common import recurrence
+from common.recurrence import RepeatInvalid
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAYS = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"]
@@ -65,16 +65,16 @@ def many() -> Iterator[tuple[str, date]]:
     while True:
         due = date(2026, 1, 1) + timedelta(days=chance.randint(0, 1_200))
         try:
-            yield str(repeats.read_rule(made_up(chance), due)), due
+            yield str(recurrence.read_rule(made_up(chance), due)), due
         except RepeatInvalid:
             continue
 
 
 def by_the_tools(text: str, due: date) -> list[date]:
     """The task's day and the next, each completed on its day."""
-    rule, days = repeats.parse_rule(text), [due]
-    while len(days) < 13 and (following := repeats.find_next_date(rule, due=days[-1], today=days[-1])):
-        rule = repeats.get_next_rule(rule)
+    rule, days = recurrence.parse_rule(text), [due]
+    while len(days) < 13 and (following := recurrence.find_next_date(rule, due=days[-1], today=days[-1])):
+        rule = recurrence.get_next_rule(rule)
         days.append(following)
     return days
 

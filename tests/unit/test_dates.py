@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common import clock
+from common.recurrence import LAST_DAY
 from mcp_server.errors import DateInvalid
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Due
@@ -18,7 +19,7 @@ DENTIST = Due(date(2026, 11, 27), time(15, 0))
 LATE = Due(date(2026, 11, 2), time(9, 0))
 ALL_DAY = Due(date(2026, 11, 27))
 
-DAYS = st.dates(date(1970, 1, 1), dates.LAST_DAY)
+DAYS = st.dates(date(1970, 1, 1), LAST_DAY)
 DUES = st.builds(Due, DAYS, st.none() | st.times().map(lambda at: at.replace(second=0, microsecond=0)))
 NOWS = st.datetimes(datetime(2020, 1, 1), datetime(2100, 1, 1))
 ZONES = st.sampled_from(["Europe/Berlin", "Pacific/Auckland", "Pacific/Honolulu", "Asia/Kathmandu", "America/St_Johns"])

@@ -1,6 +1,6 @@
 """Rules of repeats: what is rejected, what is stored, and the next date, with dateutil as the measure.
 
-dateutil loops for ever on some rules: it is given only what `repeats` has read and written out.
+dateutil loops for ever on some rules: it is given only what `recurrence` has read and written out.
 """
 
 import re
@@ -13,11 +13,9 @@ from dateutil.rrule import rrulestr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common import recurrence
 from common import repeats as in_words
-from mcp_server.errors import RepeatInvalid
-from mcp_server.tasks import repeats
-from mcp_server.tasks.dates import LAST_DAY
-from mcp_server.tasks.repeats import Rule, read_rule
+from common.recurrence import LAST_DAY, RepeatInvalid, Rule, read_rule
 
 FRIDAY = date(2026, 11, 27)
 EVERY_DAY_OF_EVERY_WEEK = ",".join(
@@ -122,7 +120,7 @@ NEXT = [
 @pytest.mark.parametrize("text", REJECTED)
 def test_a_rule_that_cannot_be_read(text: str) -> None:
     with pytest.raises(RepeatInvalid) as rejected:
-        repeats.read_rule(text, FRIDAY)
+        recurrence.read_rule(text, FRIDAY)
     assert_one_sentence(str(rejected.value))
 
 
@@ -134,9 +132,9 @@ def assert_one_sentence(sentence: str) -> None:
 
 @pytest.mark.parametrize(("text", "due", "stored"), STORED)
 def test_what_is_left_out_comes_from_the_due_date(text: str, due: str, stored: str) -> None:
-    rule = repeats.read_rule(text, date.fromisoformat(due))
+    rule = recurrence.read_rule(text, date.fromisoformat(due))
     assert str(rule) == stored
-    assert repeats.parse_rule(stored) == rule
+    assert recurrence.parse_rule(stored) == rule
 
 
 @pytest.mark.parametrize(
@@ -153,22 +151,22 @@ def test_what_is_left_out_comes_from_the_due_date(text: str, due: str, stored: s
 def test_until_with_a_time_ends_on_the_last_date_in_the_users_zone(
     until: str, due_time: time | None, last: str
 ) -> None:
-    rule = repeats.read_rule(f"FREQ=DAILY;UNTIL={until}", FRIDAY, due_time, ZoneInfo("Europe/Berlin"))
+    rule = recurrence.read_rule(f"FREQ=DAILY;UNTIL={until}", FRIDAY, due_time, ZoneInfo("Europe/Berlin"))
     assert str(rule) == f"FREQ=DAILY;UNTIL={last}"
 
 
 @pytest.mark.parametrize(("text", "due", "today", "expected"), NEXT)
 def test_the_next_date(text: str, due: str, today: str, expected: str | None) -> None:
-    rule = repeats.read_rule(text, date.fromisoformat(due))
-    found = repeats.find_next_date(rule, due=date.fromisoformat(due), today=date.fromisoformat(today))
+    rule = recurrence.read_rule(text, date.fromisoformat(due))
+    found = recurrence.find_next_date(rule, due=date.fromisoformat(due), today=date.fromisoformat(today))
     assert found == (date.fromisoformat(expected) if expected else None)
 
 
 def test_a_count_is_what_is_left_whatever_was_late() -> None:
-    rule, due = repeats.read_rule("FREQ=WEEKLY;COUNT=3", FRIDAY), FRIDAY
+    rule, due = recurrence.read_rule("FREQ=WEEKLY;COUNT=3", FRIDAY), FRIDAY
     made = []
-    while (found := repeats.find_next_date(rule, due=due, today=due + timedelta(days=20))) is not None:
-        rule, due = repeats.get_next_rule(rule), found
+    while (found := recurrence.find_next_date(rule, due=due, today=due + timedelta(days=20))) is not None:
+        rule, due = recurrence.get_next_rule(rule), found
         made.append((str(due), str(rule)))
     assert made == [
         ("2026-12-18", "FREQ=WEEKLY;BYDAY=FR;COUNT=2"),
@@ -177,8 +175,8 @@ def test_a_count_is_what_is_left_whatever_was_late() -> None:
 
 
 def test_without_a_count_the_rule_stays_as_it_is() -> None:
-    rule = repeats.read_rule("FREQ=WEEKLY;UNTIL=20271231", FRIDAY)
-    assert repeats.get_next_rule(rule) == rule
+    rule = recurrence.read_rule("FREQ=WEEKLY;UNTIL=20271231", FRIDAY)
+    assert recurrence.get_next_rule(rule) == rule
 
 
 def listed(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -232,8 +230,8 @@ def ending_short_months(text: str) -> str:
 @given(rules(most=60), st.dates(date(1990, 1, 1), date(2060, 1, 1)), st.integers(-50, 1500), st.integers(0, 20_000))
 def test_the_next_date_is_dateutils(text: str, due: date, late: int, lasts: int) -> None:
     today = due + timedelta(days=late)
-    rule = repeats.read_rule(f"{text};UNTIL={due + timedelta(days=lasts)}", due)
-    assert repeats.find_next_date(rule, due=due, today=today) == by_dateutil(rule, due=due, after=max(due, today))
+    rule = recurrence.read_rule(f"{text};UNTIL={due + timedelta(days=lasts)}", due)
+    assert recurrence.find_next_date(rule, due=due, today=today) == by_dateutil(rule, due=due, after=max(due, today))
 
 
 @given(
@@ -247,14 +245,14 @@ def test_any_rule_of_the_subset(text: str, due: date, today: date, end: str | No
     if from_done:
         text = ";".join(part for part in text.split(";") if not part.startswith("BY")) + ";FROM=DONE"
     try:
-        rule = repeats.read_rule(f"{text};{end}" if end else text, due)
+        rule = recurrence.read_rule(f"{text};{end}" if end else text, due)
     except RepeatInvalid:
         assert end
         assert end < f"UNTIL={due:%Y%m%d}"
         return
-    assert repeats.parse_rule(str(rule)) == rule
-    assert repeats.read_rule(str(rule), due) == rule
-    found = repeats.find_next_date(rule, due=due, today=today)
+    assert recurrence.parse_rule(str(rule)) == rule
+    assert recurrence.read_rule(str(rule), due) == rule
+    found = recurrence.find_next_date(rule, due=due, today=today)
     if found is None:
         return
     assert found > (today if from_done else max(due, today))
@@ -269,11 +267,11 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=310)
 @given(ANY_TEXT | st.lists(st.sampled_from(PIECES)).map("".join))
 def test_any_text_is_read_or_rejected_in_one_sentence(text: str) -> None:
     try:
-        rule = repeats.read_rule(text, FRIDAY)
+        rule = recurrence.read_rule(text, FRIDAY)
     except RepeatInvalid as rejected:
         assert_one_sentence(str(rejected))
     else:
-        assert repeats.parse_rule(str(rule)) == rule
+        assert recurrence.parse_rule(str(rule)) == rule
 
 
 DUE = date(2026, 11, 23)  # a Monday

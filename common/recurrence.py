@@ -1,4 +1,4 @@
-"""Recurrence rules: a subset of RFC 5545's RRULE, and the due date of the next task.
+"""Recurrence rules: a subset of RFC 5545's RRULE, with the next due date of a task and the next instant of a schedule.
 
 The next date is the first of the rule after both the due date and today. INTERVAL is counted from the due date. In a
 month that is too short for a day, the last day is used, which RFC 5545 would skip. FROM=DONE is our own: it counts from
@@ -9,13 +9,13 @@ import re
 from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from common.tool_server.errors import to_printable
-from mcp_server.errors import RepeatInvalid
-from mcp_server.tasks.dates import LAST_DAY, add_months
+from common.tool_server.errors import CallError, to_printable
 
+LAST_DAY = date(2999, 12, 31)
+"""The last day that a task can be due."""
 _MAX_LENGTH = 300  # characters; longer than BYDAY or BYMONTHDAY with all values
 _MAX_STORED_LENGTH = 200  # characters, as in the table
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
@@ -39,6 +39,20 @@ _DAYS, _MONTHS = {"DAILY": 1, "WEEKLY": 7}, {"MONTHLY": 1, "YEARLY": 12}
 # year, misses 119 in a row. All cases were counted, because the calendar repeats after 400 years.
 _MAX_MONTHS = 121
 _UTC = ZoneInfo("UTC")
+
+
+class RepeatInvalid(CallError):
+    """repeat {problem}. Write FREQ=DAILY, WEEKLY, MONTHLY or YEARLY, and if needed INTERVAL (1 to 999), BYDAY (MO to
+    SU; with 1 to 5 or -1 before them for MONTHLY), BYMONTHDAY (1 to 31 or -1), BYMONTH (1 to 12, for YEARLY), COUNT (1
+    to 999) or UNTIL (20271231), and FROM=DONE, as in FREQ=WEEKLY;BYDAY=MO,TH."""
+
+
+@dataclass(frozen=True)
+class Occurrence:
+    """A day of a rule, and the instant of its time of day."""
+
+    day: date
+    at: datetime
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,40 @@ def find_next_date(rule: Rule, *, due: date, today: date) -> date | None:
         return None
     day = _find_date_after_completion(rule, today) if rule.from_done else _find_date_after(rule, due, max(due, today))
     return day if day and day <= (rule.until or LAST_DAY) else None
+
+
+def find_first_occurrence(rule: Rule, at: time, zone: ZoneInfo, *, after: datetime) -> Occurrence | None:
+    """Returns the first occurrence of a rule that begins now; INTERVAL is counted from it. None if there is none."""
+    day = after.astimezone(zone).date() - timedelta(days=1)
+    every = replace(rule, interval=1, count=None)
+    while day := find_next_date(every, due=day, today=day):
+        if (instant := to_instant(day, at, zone)) > after:
+            return Occurrence(day, instant)
+    return None
+
+
+def find_next_occurrence(rule: Rule, at: time, zone: ZoneInfo, *, last: date, after: datetime) -> Occurrence | None:
+    """Returns the first occurrence after the day of the last one and after an instant; None after the last."""
+    today = after.astimezone(zone).date() - timedelta(days=1)
+    while day := find_next_date(rule, due=last, today=today):
+        if (instant := to_instant(day, at, zone)) > after:
+            return Occurrence(day, instant)
+        today = day
+    return None
+
+
+def to_instant(day: date, at: time, zone: ZoneInfo) -> datetime:
+    """Returns the instant of a local time, in UTC, as RFC 5545 defines it (section 3.3.5).
+
+    A time that occurs twice is its first occurrence; one that is skipped has the offset before the gap.
+    """
+    return datetime.combine(day, at, zone).astimezone(UTC)
+
+
+def add_months(day: date, months: int) -> date:
+    """Returns the same day of a later month, or the last day of a shorter month."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def get_next_rule(rule: Rule) -> Rule:
