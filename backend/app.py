@@ -16,6 +16,7 @@ from backend.accounts.password_sign_in import PasswordSignIn
 from backend.accounts.sessions import Sessions
 from backend.accounts.tokens import PersonalTokens
 from backend.agents.assistant import create_assistant
+from backend.agents.schedules import create_schedule_tool
 from backend.agents.sub_agents import create_start_tools, create_sub_agents
 from backend.alerts.available_channels import AvailableChannels
 from backend.alerts.clock import TICK_SECONDS, AlertClock
@@ -23,7 +24,7 @@ from backend.alerts.composer import Composer
 from backend.alerts.sender import LOOK_SECONDS as SENDER_SECONDS
 from backend.alerts.sender import Sender
 from backend.alerts.service import AlertService
-from backend.api import calendar, files, health, memory, openapi, profile, usage
+from backend.api import calendar, files, health, memory, openapi, profile, schedules, usage
 from backend.api.accounts import links as link_routes
 from backend.api.accounts import oidc as oidc_routes
 from backend.api.accounts import passwords as password_routes
@@ -66,6 +67,8 @@ from backend.runs.executor import Executor
 from backend.runs.process_lease import SWEEP_SECONDS, Sweeper
 from backend.runs.service import RunService
 from backend.runs.stream import FOLLOWED, Streams
+from backend.schedules.scheduler import LOOK_SECONDS as SCHEDULER_SECONDS
+from backend.schedules.scheduler import Scheduler
 from backend.settings import SHUTDOWN_SECONDS, BackendSettings
 from backend.tools.approval_policy import Policy
 from backend.tools.caller_token import CallerToken
@@ -92,7 +95,7 @@ _ROUTERS = (
     *(calendar.router, calendar.password_router, calendar.public_router, usage.router, health.router),
     *(session_routes.router, session_routes.user_router, password_routes.router, password_routes.user_router),
     *(link_routes.router, link_routes.user_router, oidc_routes.router),
-    *(token_routes.router, consent.router, profile.router, alerts.public_router, alerts.router),
+    *(token_routes.router, consent.router, profile.router, alerts.public_router, alerts.router, schedules.router),
 )
 _SIGN_INS_PER_MINUTE = 30  # of a user
 _LINKS_PER_MINUTE = 10  # taken from an address
@@ -199,7 +202,7 @@ async def _open_services(
         executor = Executor(
             Dependencies(
                 database=database,
-                agents=_create_agents(settings, model, tools, workspace, connectors, policy),
+                agents=_create_agents(settings, model, database, tools, workspace, connectors, policy),
                 approvals=approvals,
                 tools=tools,
                 workspace=workspace,
@@ -215,6 +218,8 @@ async def _open_services(
             )
         )
         runs = await _open_runs(settings, database, executor, streams, tools, stack)
+        scheduler = Scheduler(database, runs, needs_account=settings.has_accounts)
+        await stack.enter_async_context(run_sweeps(scheduler.look, every_seconds=SCHEDULER_SECONDS))
         cards = CardService(database, tools, clock, zone)
         stack.push_async_callback(cards.close)
         folder_files = FolderFiles(workspace) if workspace else None
@@ -231,6 +236,7 @@ async def _open_services(
             folder_files=folder_files,
             connectors=connectors,
             runs=runs,
+            scheduler=scheduler,
             interactions=InteractionService(runs, model, summaries, tools, chars),
             chatkit=TodoChatKitServer(
                 runs, cards, folder_files, endpoint, message_chars=chars, backend_url=settings.address
@@ -325,19 +331,21 @@ async def _open_runs(
 def _create_agents(
     settings: BackendSettings,
     model: ChatModel,
+    database: Database,
     tools: TaskTools,
     workspace: WorkspaceTools | None,
     connectors: Connectors,
     policy: Policy,
 ) -> dict[str, Agent[RunContext]]:
     sent = ModelSettings(temperature=settings.llm_temperature, max_tokens=settings.llm_max_tokens)
+    schedule = create_schedule_tool(database, settings.create_clock(), settings.time_zone)
     if workspace is None:
-        return {ASSISTANT: create_assistant(model, sent, tools, may_ask=policy.may_ask)}
-    team = create_start_tools(workspace=workspace, connectors=connectors)
-    assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, workspace=workspace, team=team)
+        return {ASSISTANT: create_assistant(model, sent, tools, may_ask=policy.may_ask, others=[schedule])}
+    others = [schedule, *create_start_tools(workspace=workspace, connectors=connectors)]
+    assistant = create_assistant(model, sent, tools, may_ask=policy.may_ask, workspace=workspace, others=others)
     by_sub_agents = replace(sent, max_tokens=model.endpoint.agent_max_tokens)
-    others = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
-    return {ASSISTANT: assistant, **others}
+    sub_agents = create_sub_agents(model, by_sub_agents, workspace=workspace, tasks=tools, connectors=connectors)
+    return {ASSISTANT: assistant, **sub_agents}
 
 
 async def _open_tools(settings: BackendSettings, stack: AsyncExitStack) -> TaskTools:

@@ -8,15 +8,18 @@ from english.atoms import DateOrder
 from english.combination import When
 from english.ranges import read_coming_range, read_past_range, read_shift
 from english.reading import Kind, ParsedTask, Span, read_task, read_when
+from english.schedules import ParsedSchedule, read_schedule
 
 __all__ = [
     "DateOrder",
     "Kind",
+    "ParsedSchedule",
     "ParsedTask",
     "Span",
     "When",
     "read_coming_range",
     "read_past_range",
+    "read_schedule",
     "read_shift",
     "read_task",
     "read_when",

@@ -68,6 +68,21 @@ BEGIN
     INSERT INTO requests (user_id, id) VALUES (me, request);
 END $$;
 
+-- A run was started in this transaction for a schedule, whose occurrence at the time `due` it is; null for a run that
+-- the user wants now. What comes next is stored, unless another process was quicker, or it was paused or deleted.
+CREATE FUNCTION take_schedule(
+    schedule text, due timestamptz, run text, conversation text, rule text, following_on date, following_at timestamptz
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE schedules SET last_run_id = run, last_state = 'running', conversation_id = conversation,
+        repeat = CASE WHEN due IS NULL THEN repeat ELSE rule END,
+        next_on = CASE WHEN due IS NULL THEN next_on ELSE following_on END,
+        next_at = CASE WHEN due IS NULL THEN next_at ELSE following_at END, claimed_until = NULL
+    WHERE user_id = current_setting('todo.user_id') AND id = schedule
+        AND (due IS NULL OR (next_at = due AND NOT paused));
+    IF NOT FOUND THEN RAISE EXCEPTION 'schedule taken' USING ERRCODE = 'TD006'; END IF;
+END $$;
+
 -- Stores the idempotency key of a request, once. The responses of those without a run may have 10 MB together.
 CREATE FUNCTION keep_request(key text, request bytea, run text, most integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -102,6 +117,28 @@ ACROSS_USERS = {
         DELETE FROM requests WHERE (user_id, id) IN (
             SELECT user_id, id FROM requests WHERE created_at < now() - interval '1 day' LIMIT most
         )
+        """,
+    ),
+    # What is due is claimed for a minute; the transaction that starts its run moves it on.
+    "claim_schedules(present timestamptz, most integer)": (
+        "TABLE (user_id text, id text)",
+        """
+        UPDATE schedules AS due SET claimed_until = present + interval '1 minute'
+        WHERE (due.user_id, due.id) IN (
+            SELECT stored.user_id, stored.id FROM schedules AS stored
+            WHERE stored.next_at <= present AND NOT stored.paused
+                AND (stored.claimed_until IS NULL OR stored.claimed_until <= present
+                    OR stored.claimed_until > present + interval '5 minutes')
+            ORDER BY stored.next_at LIMIT most FOR UPDATE SKIP LOCKED
+        ) RETURNING due.user_id, due.id
+        """,
+    ),
+    "changed_schedules(most integer)": (
+        "TABLE (user_id text, id text)",
+        """
+        SELECT stored.user_id, stored.id FROM schedules AS stored
+        JOIN runs AS run ON (run.user_id, run.id) = (stored.user_id, stored.last_run_id)
+        WHERE stored.last_state IN ('running', 'waiting') AND run.status <> stored.last_state LIMIT most
         """,
     ),
     "user_of_calendar(hash bytea)": (

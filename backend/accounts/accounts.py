@@ -95,6 +95,11 @@ async def find_account(database: Database, user_id: str) -> Account | None:
     return await database.fetch_one(user_id, _FIND, Account)
 
 
+async def is_enabled(database: Database, user_id: str) -> bool:
+    account = await find_account(database, user_id)
+    return account is not None and account.disabled_at is None
+
+
 async def find_account_by_name(database: Database, name: str) -> Account | None:
     """Returns the account with this user id, or else the one with a password whose name can also be written so."""
     if name and (account := await find_account(database, name)) is not None:

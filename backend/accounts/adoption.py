@@ -9,8 +9,8 @@ from common.database import Database, Transaction, advisory_locks
 
 # The tables of both services whose rows are given to the new user, in the order in which other transactions lock them.
 MOVED: tuple[LiteralString, ...] = (
-    *("conversations", "runs", "model_turns", "entries", "tool_calls", "consents", "requests", "kept_requests"),
-    *("profiles", "tasks", "task_calls", "task_changes", "people", "token_usage"),
+    *("conversations", "schedules", "runs", "model_turns", "entries", "tool_calls", "consents", "requests"),
+    *("kept_requests", "profiles", "tasks", "task_calls", "task_changes", "people", "token_usage"),
     *("alert_settings", "alert_channels", "alerts", "alert_deliveries"),
 )
 LEFT: tuple[LiteralString, ...] = (

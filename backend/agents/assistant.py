@@ -98,13 +98,13 @@ def create_assistant(
     *,
     may_ask: Callable[[str], bool],
     workspace: WorkspaceTools | None = None,
-    team: Sequence[FunctionTool] = (),
+    others: Sequence[FunctionTool] = (),
 ) -> Agent[RunContext]:
     """Creates the agent of every run; it holds nothing of a user or a conversation.
 
-    `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. The tools of the `team`
-    start agents while the `workspace` allows it. The instructions end with the `notes` of the run's context: what comes
-    before is the same for everybody.
+    `may_ask` tells by a tool's name whether its calls may have to wait for the user's approval. It has `others`
+    beside the tools of the tasks; some start agents while the `workspace` allows it. The instructions end with the
+    `notes` of the run's context: what comes before is the same for everybody.
     """
 
     def render_instructions(context: RunContextWrapper[RunContext], agent: object) -> str:
@@ -115,7 +115,7 @@ def create_assistant(
     assistant = ApprovalAgent(
         name="TodoAssistant",
         instructions=render_instructions,
-        tools=[guard(tool, may_ask(tool.name)) for tool in team],
+        tools=[guard(tool, may_ask(tool.name)) for tool in others],
         model=model,
         mcp_servers=[tasks],
         model_settings=settings.resolve(ModelSettings(tool_choice="auto")),

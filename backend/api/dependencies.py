@@ -31,6 +31,7 @@ from backend.conversations import conversations
 from backend.errors import InvalidRequest, TooManyAtOnce
 from backend.model.chat_model import ChatModel
 from backend.runs.service import RunService
+from backend.schedules.scheduler import Scheduler
 from backend.tools.connectors.connectors import Connectors
 from backend.tools.task_tools import TaskTools
 from backend.tools.workspace.files import FolderFiles
@@ -174,6 +175,7 @@ class Services:
     folder_files: FolderFiles | None
     connectors: Connectors
     runs: RunService
+    scheduler: Scheduler
     interactions: InteractionService
     chatkit: TodoChatKitServer
     calendars: Feeds

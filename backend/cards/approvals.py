@@ -52,6 +52,8 @@ def describe_call(
     """
     given = normalize_arguments(tool, arguments_of(arguments) or {})
     words = find_texts(tool, given)
+    if words is not None and (describe := find_tool(tool).describe) is not None:
+        given = {**describe(given)}
     first = "task_id" if "task_id" in given else "title"
     names_tasks = agent is None and words is not None and find_tool(tool).agent is None
     named = list_named_tasks(given, first) if names_tasks else []

@@ -7,6 +7,7 @@ import psycopg
 
 from backend.errors import BackendError, Busy, LeaseLost, LimitReached, NotFound
 from backend.users.idempotency import KeyStored
+from backend.users.schedules import ScheduleTaken
 
 
 class AlreadyDecided(BackendError):
@@ -99,5 +100,7 @@ def from_database(error: psycopg.Error) -> BackendError | None:
             return NotFound("This conversation was deleted. Start another one.")
         case "TD005":
             return KeyStored()
+        case "TD006":
+            return ScheduleTaken()
         case _:
             return None

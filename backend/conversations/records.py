@@ -67,6 +67,11 @@ class Run:
         return self.parent_call_id is not None
 
     @property
+    def schedule_id(self) -> str | None:
+        """The schedule that has started it, also of its sub-agents' runs."""
+        return self.options.get("schedule")
+
+    @property
     def sub_agent(self) -> str | None:
         return self.agent if self.is_sub_agent else None
 

@@ -14,9 +14,10 @@ from backend.conversations.runs import read_cancelled, send_cancellations
 from backend.conversations.timeline import RUN_COLUMNS
 from backend.errors import Busy
 from backend.ids import new_id
-from backend.users import idempotency, profiles
+from backend.users import idempotency, profiles, schedules
 from backend.users.idempotency import IdempotencyKey
 from backend.users.limits import UserLimits, send_request
+from backend.users.schedules import TakenOccurrence
 from common.database import Database, Transaction
 
 _LOCK_CONVERSATION = """
@@ -125,6 +126,7 @@ class RunRequest:
     """What a run is started with: a message, or the message of the run that it `replaces`, to be answered again.
 
     `new` makes the conversation. A `key` lets the request start one run only. `moment` is that of an answer again.
+    `taken` is the occurrence of the schedule that starts the run.
     """
 
     conversation_id: str
@@ -134,6 +136,7 @@ class RunRequest:
     options: dict[str, Any] | None = None
     key: IdempotencyKey | None = None
     moment: MessageTime | None = None
+    taken: TakenOccurrence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +157,14 @@ async def start(
 ) -> StartedRun:
     """Takes the lease, stores the message and reads the history: one round trip, two if another run waits.
 
-    A waiting run is cancelled, as its user said something else instead. Raises `Busy`, `NotFound`, `LimitReached`,
-    `NameTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
+    A waiting run is cancelled, as its user said something else instead, but by no schedule. Raises `Busy`, `NotFound`,
+    `LimitReached`, `NameTaken`, `ScheduleTaken`, or `KeyStored` if its key has been used. Nothing is stored then.
     """
     try:
         return await _start(database, user_id, request, process_id, limits, cancel_waiting=False)
     except Busy:  # to cancel is costly in a long conversation, so it is done only if another run may wait
+        if request.taken is not None:
+            raise
         return await _start(database, user_id, request, process_id, limits, cancel_waiting=True)
 
 
@@ -177,6 +182,8 @@ async def _start(
             )
         else:
             found = await tx.execute(_LOCK_CONVERSATION, ConversationHead, **where)
+        if request.taken is not None:
+            await schedules.send_taken(tx, request.taken, run_id, conversation_id)
         if cancel_waiting:
             cancelled = await send_cancellations(tx, conversation_id, reason="other_message")
         values = {"agent": ASSISTANT, "process": process_id, "options": Jsonb(request.options or {})}

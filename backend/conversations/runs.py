@@ -137,6 +137,10 @@ RETURNING {RUN_COLUMNS}"""
 _LOAD = f"SELECT {RUN_COLUMNS}, {CHANGES_COLUMN} FROM runs r WHERE r.user_id = %(user)s AND r.id = %(run)s"
 _RUNNING = f"""
 SELECT {RUN_COLUMNS} FROM runs r WHERE r.user_id = %(user)s AND r.status = 'running' AND r.parent_call_id IS NULL"""
+_ACTIVE = f"""
+SELECT {RUN_COLUMNS} FROM runs r
+WHERE r.user_id = %(user)s AND r.conversation_id = %(conversation)s AND r.status IN ('running', 'waiting')
+  AND r.parent_call_id IS NULL"""
 # What a run uses after its end, for a summary or a title.
 _ADD_USAGE = f"""
 WITH ended AS (
@@ -291,3 +295,8 @@ async def load(database: Database, user_id: str, run_id: str) -> Run:
 
 async def load_running(database: Database, user_id: str) -> list[Run]:
     return await database.fetch_all(user_id, _RUNNING, Run)
+
+
+async def load_active(database: Database, user_id: str, conversation_id: str | None) -> Run | None:
+    """Loads the run of a conversation that runs or waits, if there is one."""
+    return await database.fetch_one(user_id, _ACTIVE, Run, conversation=conversation_id)

@@ -1,7 +1,7 @@
 """The tables of conversations, runs and profiles, for Alembic."""
 
 from collections.abc import Iterable
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import Any, get_args
 
 from sqlalchemy import (
@@ -20,6 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP
 from sqlmodel import AutoString, Field, SQLModel
 
 from backend.conversations.records import CallReason, CallState, EntryKind, Status
+from backend.users.schedules import SkipReason
 
 
 def _one_of(column: str, values: Iterable[str], name: str) -> CheckConstraint:
@@ -53,6 +54,7 @@ def _number(*, default: str | None = None, nullable: bool = True) -> Column[int]
 
 
 _NEXT = "nextval('event_seq')"
+_IS_ON = text("next_at IS NOT NULL AND NOT paused")
 
 
 class _UserRow(SQLModel):
@@ -221,6 +223,42 @@ class ConsentRow(_UserRow, table=True):
     conversation_id: str = Field(primary_key=True)
     tool: str = Field(primary_key=True)
     reach: str | None = None
+    created_at: datetime = Field(sa_column=_time())
+
+
+class ScheduleRow(_UserRow, table=True):
+    """A message that the user lets the assistant answer again and again.
+
+    `next_on` and `at_time` are the next occurrence in local time, in `zone` or else the user's zone, and `next_at` is
+    its instant, null after the last. `last_state` is what was seen of the run `last_run_id`; an occurrence without a
+    run has `skipped_at` and `skip_reason`. Nobody else looks at a schedule that is due before `claimed_until`.
+    """
+
+    __tablename__ = "schedules"  # pyright: ignore[reportAssignmentType]
+    __table_args__ = (
+        _one_of("skip_reason", get_args(SkipReason), "schedules_skip_reason"),
+        _one_of("last_state", get_args(Status), "schedules_last_state"),
+        CheckConstraint("(next_on IS NULL) = (next_at IS NULL)", name="schedules_next"),
+        _in_conversation(on_delete="SET NULL (conversation_id)"),
+        Index("schedules_due", "next_at", postgresql_where=_IS_ON),
+        _index("schedules_open", "id", where="last_state IN ('running', 'waiting')"),
+    )
+
+    id: str = Field(primary_key=True)
+    text: str
+    repeat: str
+    at_time: time
+    zone: str | None = None
+    next_on: date | None = None
+    next_at: datetime | None = Field(sa_column=_time(nullable=True))
+    paused: bool = Field(sa_column_kwargs={"server_default": "false"})
+    only_if_needed: bool = Field(sa_column_kwargs={"server_default": "false"})
+    conversation_id: str | None = None
+    claimed_until: datetime | None = Field(sa_column=_time(nullable=True))
+    last_run_id: str | None = None
+    last_state: str | None = None
+    skipped_at: datetime | None = Field(sa_column=_time(nullable=True))
+    skip_reason: str | None = None
     created_at: datetime = Field(sa_column=_time())
 
 

@@ -81,7 +81,7 @@ UPDATE entries SET run_id = %(next)s, seq = CASE WHEN id = %(first)s THEN nextva
 WHERE user_id = %(user)s AND run_id = %(run)s AND seq IS NULL"""
 _CONTINUE = f"""
 INSERT INTO runs AS r (user_id, id, conversation_id, top_run_id, agent, status, process_id, options, previous_run_id)
-SELECT p.user_id, %(next)s, p.conversation_id, %(next)s, p.agent, 'running', %(process)s, p.options, p.id
+SELECT p.user_id, %(next)s, p.conversation_id, %(next)s, p.agent, 'running', %(process)s, p.options - 'schedule', p.id
 FROM runs p WHERE p.user_id = %(user)s AND p.id = %(run)s
 RETURNING {RUN_COLUMNS}"""
 

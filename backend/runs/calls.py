@@ -84,13 +84,16 @@ class Approvals:
         waiting: list[ToolCall] = []
         for call in calls:
             deleted += _count_deleted(call)
-            if self.policy.waits(call.tool, call.arguments, deleted=deleted):
+            is_offered = run.schedule_id is None or not find_tool(call.tool).asks_always
+            if is_offered and self.policy.waits(call.tool, call.arguments, deleted=deleted):
                 waiting.append(call)
         changes = [call for call in calls if find_tool(call.tool).changes_files] if directory is not None else []
         consents: dict[str, str | None] = {}
         if changes or any(may_allow_always(call.tool) for call in waiting):
             consents = await load_consents(self._database, run.user_id, run.conversation_id)
         allowed = run.options.get("allowed_tools") or ()
+        if run.schedule_id is not None:  # what the user has allowed does not count while they may be away
+            consents, allowed = {}, ()
         waiting = [
             call
             for call in waiting

@@ -2,8 +2,10 @@
 
 from backend.context.memory import render_directory, render_directory_notes, render_memory
 from backend.context.render import render_records
+from backend.context.schedules import render_results
 from backend.context.window import Window, choose_window
 from backend.conversations.records import Entry, Run, Timeline
+from backend.conversations.schedule_results import load_results
 from backend.runs.outcomes import RunError
 from backend.runs.sub_agents import add_results, render_history
 from backend.tools.run_context import RunContext, RunSubAgent
@@ -56,5 +58,8 @@ async def prepare_folder(context: RunContext, workspace: WorkspaceTools | None, 
 async def choose_history(database: Database, run: Run, history: Timeline, *, notes: str, tokens: int) -> Window:
     if run.is_sub_agent:
         return Window(render_records(render_history(run, history, notes=notes)), head=1)  # its assignment stays
+    if run.schedule_id is not None:  # it reads the last results, however long its conversation is
+        results = render_results(await load_results(database, run))
+        return Window(render_records(history.of_run(run.id)), results, head=1)
     await add_results(database, run.user_id, history)
     return choose_window(history, tokens=tokens)

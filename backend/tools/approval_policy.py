@@ -82,16 +82,20 @@ class Policy:
     def waits(self, tool: str, arguments: str, deleted: int) -> bool:
         """Whether this call needs approval, if the run will then have deleted `deleted` tasks.
 
-        An undo never does, nor a call whose arguments are no object: it cannot be made, and the model reads why.
+        An undo never does, nor a call whose arguments are no object, or not possible: it cannot be made, and the model
+        reads why.
         """
         given = arguments_of(arguments)
-        if not self.may_ask(tool) or given is None or normalize_arguments(tool, given).get("undo") is True:
+        is_possible = find_tool(tool).is_possible
+        if given is None or (is_possible is not None and not is_possible(given)):
+            return False
+        if not self.may_ask(tool) or normalize_arguments(tool, given).get("undo") is True:
             return False
         return self._must_ask_about(tool) or (deleted > MAX_DELETED and count_deleted(tool, arguments) > 0)
 
     def _must_ask_about(self, tool: str) -> bool:
-        """Whether APPROVALS asks before this tool; of programs without confinement the user is always asked."""
-        if find_tool(tool).runs_programs and self._is_unconfined:
+        """Whether the user is asked before this tool, by APPROVALS or always, as of programs without confinement."""
+        if find_tool(tool).asks_always or (find_tool(tool).runs_programs and self._is_unconfined):
             return True
         server = self._servers.get(server_of(tool) or "")
         word = None if server is not None and server.read_only else find_tool(tool).asked_with

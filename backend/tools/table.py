@@ -1,9 +1,10 @@
 """One row for each tool: what its calls do, whether they need approval, and how they are shown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from backend.tools import schedule_arguments
 from backend.tools.connectors.names import server_of
 
 
@@ -39,7 +40,9 @@ class ToolRow:
     already, and one that `deletes` removes them. Calls need approval if APPROVALS has the word `asked_with`, which
     tools have that start an `agent` or belong to another MCP server. A tool that `runs_programs` always needs it where
     nothing confines programs. One that `changes_files` needs it until the user has approved one, in a conversation that
-    works in a directory of the user's. `instead` has the words for calls whose argument has a certain value.
+    works in a directory of the user's. One that `asks_always` needs it whatever APPROVALS says, if its arguments are
+    possible; runs of schedules do not have it. `describe` returns what its card shows in place of its arguments.
+    `instead` has the words for calls whose argument has a certain value.
     """
 
     words: CallTexts | None = None
@@ -51,6 +54,9 @@ class ToolRow:
     asked_with: str | None = None
     runs_programs: bool = False
     changes_files: bool = False
+    asks_always: bool = False
+    is_possible: Callable[[Mapping[str, Any]], bool] | None = None
+    describe: Callable[[Mapping[str, Any]], Mapping[str, str]] | None = None
 
     @property
     def can_change(self) -> bool:
@@ -98,12 +104,25 @@ _BY_ARGUMENT = {
     ("status", "completed"): _COMPLETED,
 }
 
+_SCHEDULE = CallTexts(
+    "Do this again and again",
+    "Making a schedule…",
+    "Scheduled {when}",
+    limits="Each time is an answer that uses your model. You are asked before what needs your approval.",
+)
+
 TOOLS: Mapping[str, ToolRow] = {
     "add_task": ToolRow(_change("Add", "Adding", "Added", which="“{title}”")),
     "list_tasks": ToolRow(CallTexts("Look at your list", "Looking at your list…", "Looked at your list"), reads=True),
     "complete_task": ToolRow(_COMPLETED, redraws=True),
     "update_task": ToolRow(_change("Change", "Changing", "Changed"), redraws=True, instead=_BY_ARGUMENT),
     "delete_task": ToolRow(_change("Delete", "Deleting", "Deleted"), redraws=True, deletes=True),
+    "add_schedule": ToolRow(
+        _SCHEDULE,
+        asks_always=True,
+        is_possible=schedule_arguments.is_possible,
+        describe=schedule_arguments.describe,
+    ),
     "do_with_coder": _agent("coder"),
     "do_with_researcher": _agent("researcher"),
 }

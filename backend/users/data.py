@@ -10,6 +10,7 @@ from common.database import Database, Transaction
 _TABLES: dict[LiteralString, LiteralString] = {
     "token_usage": "day",  # deleted last, as its row is locked after that of a run
     "conversations": "id",
+    "schedules": "id",
     "runs": "seq",
     "model_turns": "seq",
     "entries": "seq, id",
