@@ -1,13 +1,17 @@
 """Reads a text as something to be done again and again: its repeat and time, at its beginning or end, and the rest."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from datetime import time as clock_time
 
 from english.atoms import DateOrder
-from english.reading import When, read_when
+from english.combination import When
+from english.reading import read_when
+from english.words import WEEKDAYS, word_set
 
 _MAX_WORDS = 12  # of the repeat and time
+# What a repeat at the end begins with: in "what is due today every morning at 7", "due today" is no part of it.
+_FIRST = word_set("every each at on once daily weekly monthly yearly annually weekdays")
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ def read_schedule(text: str, now: datetime, order: DateOrder | None = None) -> P
     for count in range(min(_MAX_WORDS, len(words)), 0, -1):
         if when := _read_repeat(words[:count], now, order):
             return _create(words[count:], when)
-        if when := _read_repeat(words[-count:], now, order):
+        if words[-count].lower() in _FIRST and (when := _read_repeat(words[-count:], now, order)):
             return _create(words[:-count], when)
     return None
 
@@ -35,4 +39,19 @@ def _read_repeat(words: list[str], now: datetime, order: DateOrder | None) -> Wh
 
 def _create(words: list[str], when: When) -> ParsedSchedule:
     assert when.repeat is not None
-    return ParsedSchedule(" ".join(words).strip(" ,:;"), when.repeat, when.time)
+    return ParsedSchedule(" ".join(words).strip(" ,:;"), _add_day(when.repeat, when.day), when.time)
+
+
+def _add_day(rule: str, day: date) -> str:
+    """Adds the day to a rule that has none: that of a task would be its due date."""
+    if "BYDAY" in rule or "BYMONTHDAY" in rule:
+        return rule
+    match rule.split(";")[0]:
+        case "FREQ=WEEKLY":
+            return f"{rule};BYDAY={WEEKDAYS[day.weekday()][:2].upper()}"
+        case "FREQ=MONTHLY":
+            return f"{rule};BYMONTHDAY={day.day}"
+        case "FREQ=YEARLY":
+            return f"{rule};BYMONTH={day.month};BYMONTHDAY={day.day}"
+        case _:
+            return rule

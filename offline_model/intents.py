@@ -11,7 +11,7 @@ from typing import NamedTuple
 from offline_model import replies
 from offline_model.language.slots import DEEDS, NAMING, SLOTS, TYPED
 from offline_model.language.text import Template, Text
-from offline_model.plans import Intent, Kind, Plan, changing, listing
+from offline_model.plans import Intent, Kind, Plan, changing, listing, scheduling
 from offline_model.plans.adding import add, add_reminder
 from offline_model.plans.changing import change, delete, say, set_done
 from offline_model.plans.listing import find, show, show_first, show_group
@@ -78,7 +78,10 @@ ROWS = (
     R("schedule {task} (for|on|at|by) {date}", changing.add_missing(_date, "{task}"), CHANGED),
     R("make {task} (at|on|for|by) {date}", changing.add_missing(_date, "make {task}"), CHANGED),
     R("replace {task} with {value}", changing.add_missing(_title, "replace {task} with {value}"), CHANGED),
+    # Schedules.
+    R("{schedule}", scheduling.add_schedule),
     # Lists.
+    R("(summarise|summarize|sum up) {past_work}", listing.show_last_week),
     R(f"{_SHOW} {{list_on_days}}", listing.show_on_days),
     R("[<show> [me]|what about] [my|all|(the|my) <list_noun> for] today ['s <things>]", listing.show_today),
     R("(<show>|<ask>|<am_i>) {list}", show()),

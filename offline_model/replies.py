@@ -31,6 +31,7 @@ HELP = f"""I am the offline model. I follow simple rules and know only your task
 - what is on my list? / what's overdue? / show my work tasks / find milk / what did I do last week? / more
 - the milk is done / I finished all the shopping / the milk is not done yet
 - rename milk to oat milk / describe milk as two litres
+- every Friday at 16:00 summarise what I did / every morning tell me what is open
 - do task 3: for {AGENT_WORK}
 - delete the milk task / delete all done tasks / undo / bring back the milk
 

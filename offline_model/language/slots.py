@@ -21,6 +21,7 @@ _PLANNED = frozenset(["due", "planned", "scheduled", "happening", "coming", "for
 MAX_LABEL_LENGTH = 40  # characters
 PRIORITIES = {"top": "high", "urgent": "high", "normal": "medium", "no": "none"}
 PRIORITIES |= {level: level for level in ("high", "medium", "low", "none")}
+_FOR_MODEL = Template("(tell|give|send) me|let me know|show|list|report|summarise|summarize|sum up|what|which|how many")
 _ON_LIST = Template(
     "{new} [back] (on|onto|to|in|into) (<our_list>|[my|the|our] (<errands>|(<errands>|<other_list>) list))"
 )
@@ -45,6 +46,14 @@ def read_task(text: Text) -> english.ParsedTask:
 @lru_cache(1_000)
 def read_when(text: Text) -> english.When | None:
     return english.read_when(text.raw, text.now, text.order) if len(text.keys) <= _MAX_WORDS_OF_DATE else None
+
+
+@lru_cache(1_000)
+def read_schedule(text: Text) -> english.ParsedSchedule | None:
+    """Accepts "every Friday at 16:00 summarise what I did", but not "every Friday at 16:00 call mum"."""
+    read = english.read_schedule(text.raw, text.now, text.order) if text.now else None
+    is_for_model = read is not None and _FOR_MODEL.starts(text.replace_raw(read.text), 0)
+    return read if read is not None and read.time is not None and is_for_model else None
 
 
 def create_fields(when: english.When | None) -> Fields:
@@ -215,6 +224,8 @@ SLOTS: dict[str, Callable[[Text], object]] = {
     "bullets": is_bulleted,
     "undated": lambda text: not (read_task(text).when or read_task(text).unread),
     "thing_at_time": _is_thing_at_time,
+    "schedule": read_schedule,
+    "past_work": lambda text: text.keys[:1] in (["what"], ["everything"]) and words.DONE_WORDS & {*text.keys},
     "at_other_clock": lambda text: _OTHER_CLOCK.search(text.raw),
     "days": read_days,
     "list_on_days": _is_list_on_days,
@@ -240,7 +251,7 @@ NAMING = ("past", "own_deed", "deed", "deed_not_done", "subject", "task", "numbe
 TARGETS = ("subject", "task", "group")
 """Slots that may also mean a group of tasks."""
 TYPED = word_set("""
-    bullets new_repeating undated when at_other_clock days list_on_days new_date group
+    schedule past_work bullets new_repeating undated when at_other_clock days list_on_days new_date group
     date old_date earlier reminder period priority label list bare_list numbers number
     """)
 """Slots that accept only a certain kind of text."""

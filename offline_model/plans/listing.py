@@ -63,6 +63,16 @@ def show_on_days(intent: Intent, context: Context) -> Steps:
     return replies.count_tasks(tasks, "open ", f" due {days.unquote().removeprefix('due ')}{_render_range(span)}")
 
 
+def show_last_week(intent: Intent, context: Context) -> Steps:
+    """Shows what was done on the days that the user names, else within a week."""
+    days = slots.find_days_at_end(intent.text) or intent.text.replace_raw("the last 7 days")
+    past = slots.read_past_days(days)
+    if past is None:
+        return (yield from _show_list({"status": "completed"}))
+    tasks = yield from read_list({"status": "completed", "done": past}, max_tasks=_MAX_SHOWN)
+    return replies.count_tasks(tasks, "completed ", f" {days.unquote()}{_render_range(past)}")
+
+
 def _render_range(span: str) -> str:
     return f" ({span.removeprefix('..').replace('..', ' to ')})"
 
