@@ -33,6 +33,7 @@ const loadPhone = openedModule(() => import("./phone.js"));
 const loadMemory = openedModule(() => import("./memory.js"));
 const loadPassword = openedModule(() => import("./password-dialog.js"));
 const loadProfile = openedModule(() => import("./profile.js"));
+const loadSchedules = openedModule(() => import("./schedules.js"));
 const loadShortcutSheet = openedModule(() => import("./shortcut-sheet.js"));
 const loadSignOut = openedModule(() => Promise.all([import("./sign-in.js"), import("./sign-out.js")]));
 
@@ -63,6 +64,7 @@ const foot = new Foot(config, theme, {
   profile: () => showDialog(loadProfile, (module, session) => module.showProfile(profileOf(session))),
   phone: () => showDialog(loadPhone, (module, { unauthorized }) => module.showPhone(unauthorized)),
   clients: () => showDialog(loadClients, (module, { unauthorized }) => module.showClients(unauthorized)),
+  schedules: () => showDialog(loadSchedules, (module, session) => module.showSchedules({ ...session, open: (conversation) => router.go({ conversation }) })),
   devices: () => showDialog(loadDevices, (module, { unauthorized }) => module.showDevices(unauthorized)),
   password: () => showDialog(loadPassword, (module, session) => module.showPassword({ say, ...session })),
   keys: () => void showKeys(),

@@ -263,6 +263,42 @@ export const TEXTS = {
     ask: "Create a new link? Calendars that use the old link stop updating.",
     replace: "Replace the old link",
   },
+  schedules: {
+    title: "Schedules",
+    about: "The assistant does these by itself, at the times that you say. It asks you before it does what needs your approval.",
+    none: "Nothing is scheduled yet.",
+    label: "What shall it do, and when?",
+    example: "every Friday at 16:00 summarise what I did",
+    onlyIfNeeded: "Tell me only if something needs my attention",
+    add: "Add",
+    added: "Added.",
+    /** @param {string} when @param {string} next */
+    understood: (when, next) => `${when}, for the first time ${next}`,
+    /** @param {string} when @param {string} next */
+    next: (when, next) => `${when}, next ${next}`,
+    /** @param {string} when */
+    paused: (when) => `${when}. Paused.`,
+    /** @param {string} when */
+    ended: (when) => `${when}. Ended.`,
+    onlyReports: "You hear of it only if something needs your attention.",
+    /** By the outcome of the last time. @type {Record<string, (when: string) => string>} */
+    last: {
+      running: (when) => `Running since ${when}.`,
+      waiting: (when) => `Waits for your approval since ${when}.`,
+      completed: (when) => `Done ${when}.`,
+      failed: (when) => `Failed ${when}.`,
+      cancelled: (when) => `Stopped ${when}.`,
+      interrupted: (when) => `Interrupted ${when}.`,
+    },
+    /** @param {string} when @param {string} reason */
+    skipped: (when, reason) => `Skipped ${when}: ${reason}`,
+    answers: "Open the answers",
+    do: { pause: "Pause", resume: "Resume", run: "Run now", remove: "Delete" },
+    /** @param {string} button @param {string} text */
+    ofOne: (button, text) => `${button}: ${text}`,
+    /** What was done. */
+    did: { pause: "Paused.", resume: "Resumed.", run: "Started.", remove: "Deleted." },
+  },
   devices: {
     menu: "Devices",
     title: "Where you are signed in",

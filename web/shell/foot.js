@@ -26,6 +26,7 @@ const THEMES = ["system", "light", "dark"];
  * @property {() => void} profile
  * @property {() => void} phone
  * @property {() => void} clients
+ * @property {() => void} schedules
  * @property {() => void} devices
  * @property {() => void} password
  * @property {() => void} accessTokens
@@ -145,6 +146,7 @@ export class Foot {
             </button>`
           : nothing}
         ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, actions.calendar) : nothing}
+        ${this.#user !== null ? menuButton("clock", TEXTS.schedules.title, actions.schedules) : nothing}
         ${this.#user !== null ? [menuButton("notes", TEXTS.memory.title, actions.memory), menuButton("profile", TEXTS.profile.title, actions.profile)] : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}
         ${this.#user !== null && !["none", "jwt"].includes(auth) ? menuButton("programs", TEXTS.clients.menu, actions.clients) : nothing}

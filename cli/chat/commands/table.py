@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rich.table import Column, Table
 
-from cli.chat.commands import conversations, files, tasks
+from cli.chat.commands import conversations, files, schedules, tasks
 from cli.chat.connection import Connection
 from cli.chat.session import ChatSession
 
@@ -71,6 +71,12 @@ COMMANDS: Mapping[str, ChatCommand] = {
     ),
     "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True, waits=True),
     "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show, complete=tasks.list_views),
+    "schedules": ChatCommand(
+        "[ACTION N]",
+        "list what runs at certain times, or pause, resume, run or delete one",
+        schedules.manage,
+        complete=schedules.list_actions,
+    ),
     "undo": ChatCommand("", "undo what the last answer changed", tasks.undo),
     "stop": ChatCommand("", "stop the answer, like Ctrl-C", lambda chat, _: chat.stop(), interactive=True),
     "retry": ChatCommand("", "answer the last message again", conversations.retry, interactive=True, waits=True),
