@@ -16,7 +16,8 @@ from common.database import Database
 
 _DESCRIPTION = (
     "Let yourself do `text` again and again, such as summaries; tasks that repeat are add_task's. repeat is as of "
-    "add_task, time is HH:MM. The person approves it; they change and delete schedules in the menu."
+    "add_task, with its days, such as FREQ=WEEKLY;BYDAY=FR; time is HH:MM. The person approves it; they list, pause "
+    "and delete schedules in the menu."
 )
 
 

@@ -36,6 +36,7 @@ UNKNOWN = {
     "client_id": "x" * 22,
     "channel_id": "987654",
     "key": "x" * 24,
+    "schedule_id": "sch_0",
 }
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/chats/{chat_id}/interactions"): {"user_message": "hello"},
@@ -54,6 +55,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/alerts/channels/{channel_id}"): {"on": True},
     ("POST", "/alerts/{key}/snooze"): {"minutes": 10},
     ("POST", "/alerts/shown"): {"proof": "x" * 22},
+    ("POST", "/schedules"): {"text": "sum up", "repeat": "FREQ=DAILY", "time": "16:00"},
+    ("PATCH", "/schedules/{schedule_id}"): {"paused": True},
 }
 EMPTY = {
     ("GET", "/chat/stream/{chat_id}/stream"),

@@ -193,6 +193,11 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("GET", "/clients"): {"": get("/clients")},
     ("GET", "/health"): {"": get("/health")},
     ("GET", "/memory"): {"": get("/memory")},
+    ("GET", "/schedules"): {"": get("/schedules")},
+    ("GET", "/schedules/preview"): {
+        "many words": get(f"/schedules/preview?text={'every+friday+at+' * 62}"),
+        "long words": get(f"/schedules/preview?text={'every+' * 11}{'9' * 900}"),
+    },
     ("GET", "/metrics"): {"": get("/metrics")},
     ("GET", "/openapi.json"): {"": get("/openapi.json")},
     ("GET", "/ready"): {"": get("/ready")},
@@ -236,6 +241,7 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("PATCH", "/alerts/settings"): {"": send("PATCH", "/alerts/settings", {"remind": 10})},
     ("PATCH", "/chats/{chat_id}"): {"": send("PATCH", "/chats/{chat}", {"title": CHINESE[:200]})},
     ("PATCH", "/profile"): {"stacked marks": send("PATCH", "/profile", {"name": "e" + "\u0301" * 15_000})},
+    ("PATCH", "/schedules/{schedule_id}"): {"": send("PATCH", "/schedules/sch_0", {"text": CHINESE[:1_000]})},
     ("PATCH", "/tasks/{task_id}"): {"100 at once": send_on_100_tasks("PATCH", description=DESCRIPTION)},
     ("POST", "/alerts/channels"): {
         "": send("POST", "/alerts/channels", {"kind": "push", "name": "x", "target": {"endpoint": CHINESE[:10_000]}})
@@ -245,6 +251,15 @@ ROUTE_CASES: dict[tuple[str, str], dict[str, Attempt]] = {
     ("POST", "/alerts/{key}/done"): {"": send("POST", "/alerts/none/done")},
     ("POST", "/alerts/{key}/shown"): {"": send("POST", "/alerts/none/shown")},
     ("POST", "/alerts/{key}/snooze"): {"": send("POST", "/alerts/none/snooze", {"minutes": 10})},
+    ("POST", "/schedules"): {
+        "rare days": send(
+            "POST",
+            "/schedules",
+            {"text": CHINESE[:1_000], "repeat": "FREQ=MONTHLY;INTERVAL=84;BYDAY=5MO", "time": "16:00"},
+        )
+    },
+    ("POST", "/schedules/{schedule_id}/run"): {"": send("POST", "/schedules/sch_0/run")},
+    ("DELETE", "/schedules/{schedule_id}"): {"": send("DELETE", "/schedules/sch_0")},
     ("POST", "/authorization"): {"": send("POST", "/authorization", {"allow": True})},
     ("POST", "/calendar"): {"": get("/calendar")},  # a new address would replace the one of other cases
     ("POST", "/chat"): {

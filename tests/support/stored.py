@@ -167,6 +167,8 @@ class Stored:
             " VALUES (%(user)s, %(user)s || '-client', 'client', 'Client', '{tasks}', now() + interval '1 hour')",
             "INSERT INTO oauth_grants (user_id, session_id, address)"
             " VALUES (%(user)s, %(user)s || '-client', 'client.example')",
+            "INSERT INTO schedules (user_id, id, text, repeat, at_time, next_on, next_at)"
+            " VALUES (%(user)s, 'sch_one', 'sum up', 'FREQ=DAILY', '09:00', '2999-01-01', '2999-01-01T09:00Z')",
             "INSERT INTO provider_sessions (user_id, session_id, sealed, renew_at)"
             " VALUES (%(user)s, 'a-session', 'sealed', now() + interval '1 hour')",
             "INSERT INTO alert_settings (user_id) VALUES (%(user)s)",
@@ -278,6 +280,17 @@ class Stored:
             "UPDATE kept_requests SET created_at = created_at - make_interval(secs => %s) WHERE user_id = %s",
             [hours * 3600, user],
         )
+
+    def make_schedules_due(self, user: str, *, days: int) -> None:
+        """Lets the next times of the user's schedules be so many days earlier."""
+        statement = (
+            "UPDATE schedules SET next_on = next_on - %s, next_at = next_at - make_interval(days => %s)"
+            " WHERE user_id = %s"
+        )
+        self._connection.execute(statement, [days, days, user])
+
+    def delete_schedules(self) -> None:
+        self._connection.execute("DELETE FROM schedules")
 
     def age_token_usage(self, user: str, *, days: int) -> None:
         """Makes the model tokens that the user has used those of earlier days."""
