@@ -75,6 +75,7 @@ CREATE FUNCTION take_schedule(
 ) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE schedules SET last_run_id = run, last_state = 'running', conversation_id = conversation,
+        skipped_at = NULL, skip_reason = NULL,
         repeat = CASE WHEN due IS NULL THEN repeat ELSE rule END,
         next_on = CASE WHEN due IS NULL THEN next_on ELSE following_on END,
         next_at = CASE WHEN due IS NULL THEN next_at ELSE following_at END, claimed_until = NULL

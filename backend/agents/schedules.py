@@ -1,23 +1,21 @@
 """The assistant's tool that makes schedules."""
 
 from agents import FunctionTool
-from agents.strict_schema import ensure_strict_json_schema
 from agents.tool_context import ToolContext
 
 from backend.errors import BackendError
 from backend.tools.approval_policy import arguments_of
 from backend.tools.connection import FailedOutput
 from backend.tools.run_context import RunContext
-from backend.tools.schedule_arguments import ScheduleArguments, read_arguments
+from backend.tools.schedule_arguments import SCHEMA, read_arguments
 from backend.users import schedules
 from backend.users.profiles import load_time_zone
 from common.clock import Clock, render_wall_clock
 from common.database import Database
 
 _DESCRIPTION = (
-    "Let yourself do `text` again and again, such as summaries; tasks that repeat are add_task's. repeat is as of "
-    "add_task, with its days, such as FREQ=WEEKLY;BYDAY=FR; time is HH:MM. The person approves it; they list, pause "
-    "and delete schedules in the menu."
+    "Answer `text` again by yourself at times, after approval; not for tasks. repeat as in add_task, with its days; "
+    "time HH:MM. The menu lists and deletes schedules."
 )
 
 
@@ -41,7 +39,7 @@ def create_schedule_tool(database: Database, clock: Clock, usual_zone: str) -> F
     return FunctionTool(
         name="add_schedule",
         description=_DESCRIPTION,
-        params_json_schema=ensure_strict_json_schema(ScheduleArguments.model_json_schema()),
+        params_json_schema=SCHEMA,
         on_invoke_tool=invoke,
         is_enabled=lambda context, _agent: context.context.run.schedule_id is None,
     )

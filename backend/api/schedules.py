@@ -82,7 +82,7 @@ class ShownSchedule(BaseModel):
     only_if_needed: bool
     chat_id: str | None = Field(description="The conversation of its answers; null before the first one.")
     last: LastResult | None
-    skipped: SkippedTime | None = Field(description="The last time without an answer, if it was after the last one.")
+    skipped: SkippedTime | None = Field(description="The last time without an answer, if it was after the last run.")
 
 
 class ScheduleList(BaseModel):
@@ -114,7 +114,7 @@ def _show(schedule: Schedule, last: LastRun | None, services: Services) -> Shown
         only_if_needed=schedule.only_if_needed,
         chat_id=schedule.conversation_id,
         last=_show_result(last) if last else None,
-        skipped=_show_skipped(schedule, last),
+        skipped=_show_skipped(schedule),
     )
 
 
@@ -130,8 +130,8 @@ def _show_result(run: LastRun) -> LastResult:
     )
 
 
-def _show_skipped(schedule: Schedule, last: LastRun | None) -> SkippedTime | None:
-    if schedule.skipped_at is None or schedule.skip_reason is None or (last and last.created_at > schedule.skipped_at):
+def _show_skipped(schedule: Schedule) -> SkippedTime | None:
+    if schedule.skipped_at is None or schedule.skip_reason is None:
         return None
     return SkippedTime(at=schedule.skipped_at, reason=_SKIPPED[schedule.skip_reason])
 

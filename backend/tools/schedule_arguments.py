@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from backend.errors import InvalidRequest
 from backend.users.schedules import Plan, read_plan
@@ -14,9 +14,15 @@ _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # each rule that does not end befo
 _UNREADABLE = "The call was not made: it needs text, repeat and time, each a text."
 
 
-class ScheduleArguments(BaseModel):
-    model_config = ConfigDict(title="Schedule")  # models read it
+SCHEMA: dict[str, Any] = {  # without the titles that pydantic adds, which cost tokens
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("text", "repeat", "time")},
+    "required": ["text", "repeat", "time"],
+    "additionalProperties": False,
+}
 
+
+class ScheduleArguments(BaseModel):
     text: str
     repeat: str
     time: str

@@ -40,7 +40,7 @@ PARTS: dict[str, Callable[[Json], Any]] = {
     "of each request without it: the instructions": lambda body: body["messages"][0],
     "of each request without it: the tools": lambda body: body["tools"],
 }
-MAX_TOKENS = ((2_000, 1_440), (1_600, 1_160))
+MAX_TOKENS = ((2_090, 1_530), (1_710, 1_270))
 """Of the first message, with and without agents: natively, and with calls as text. Where a model runs on a processor,
 users wait for a second for about ten of them."""
 _CLOCK = re.compile(r"\d\d:\d\d(?=, Europe/Berlin)")
