@@ -6,12 +6,21 @@ from zoneinfo import ZoneInfo
 
 from backend.alerts.channels.channel import Message
 from backend.alerts.instants import choose_zone
-from backend.alerts.messages import compose, find_open_tasks
+from backend.alerts.messages import ScheduledRun, compose, find_open_tasks
 from backend.alerts.outbox import Work
 from backend.tools.task_tools import TaskTools
 from common.database import Database
 
-_CHAT = "SELECT conversation_id FROM runs WHERE user_id = %(user)s AND id = %(run)s"
+# The answer of a run is its last text.
+_RUN = """
+SELECT run.conversation_id AS chat_id, schedule.text, (
+    SELECT entry.text FROM entries AS entry
+    WHERE entry.user_id = %(user)s AND entry.run_id = run.id AND entry.kind = 'assistant_message' AND entry.complete
+    ORDER BY entry.seq DESC LIMIT 1
+) AS answer
+FROM (SELECT) AS asked
+LEFT JOIN schedules AS schedule ON schedule.user_id = %(user)s AND schedule.id = %(schedule)s
+LEFT JOIN runs AS run ON run.user_id = %(user)s AND run.id = %(run)s"""
 
 
 class Composer:
@@ -28,13 +37,13 @@ class Composer:
 
         Raises `TasksUnavailable`, `LimitReached` and `CallRejected`.
         """
-        alert, chat_id = work.alert, None
+        alert, run = work.alert, None
         listed = list[dict[str, Any]]()
         if alert.tasks:
             ids = ",".join(str(task["id"]) for task in alert.tasks[:200])
             listed = (await self._tools.get_json("tasks", user_id=user_id, ids=ids))["tasks"]
         if alert.run_id is not None:
-            row = await self._database.fetch_one(user_id, _CHAT, run=alert.run_id)
-            chat_id = row["conversation_id"] if row else None
+            where = {"run": alert.run_id, "schedule": alert.schedule_id}
+            run = await self._database.fetch_one(user_id, _RUN, ScheduledRun, **where)
         tasks, zone = find_open_tasks(alert.tasks, listed), self.choose_zone(work)
-        return compose(work, tasks, address=self._address, now=now, zone=zone, chat_id=chat_id)
+        return compose(work, tasks, address=self._address, now=now, zone=zone, run=run)

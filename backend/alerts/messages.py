@@ -17,6 +17,15 @@ _SCHEDULES = {
     "waiting": "A scheduled run waits for your approval",
     "skipped": "A scheduled run was skipped",
 }
+_OF_SCHEDULE = {
+    "completed": "“{text}” is ready",
+    "nothing_changed": "“{text}” has changed nothing",
+    "failed": "“{text}” has failed",
+    "waiting": "“{text}” waits for your approval",
+    "skipped": "“{text}” was skipped",
+}
+_MAX_TEXT, _MAX_ANSWER = 60, 300  # characters
+_OPEN = "Open the conversation to see it."
 _OTHER_OUTCOME = "A scheduled run needs your attention"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -29,6 +38,15 @@ class OpenTask:
     title: str
     due_on: date
     due_time: time | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledRun:
+    """The conversation and answer of a run, and what its schedule does, if they still exist."""
+
+    chat_id: str | None
+    text: str | None
+    answer: str | None
 
 
 def find_open_tasks(meant: Collection[Mapping[str, Any]], listed: Collection[Mapping[str, Any]]) -> list[OpenTask]:
@@ -49,7 +67,7 @@ def is_meant(meant: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
 
 
 def compose(
-    work: Work, tasks: list[OpenTask], *, address: str, now: datetime, zone: ZoneInfo, chat_id: str | None = None
+    work: Work, tasks: list[OpenTask], *, address: str, now: datetime, zone: ZoneInfo, run: ScheduledRun | None = None
 ) -> Message | None:
     """Returns the message, without a proof; None if there is nothing left to say."""
     alert = work.alert
@@ -59,11 +77,8 @@ def compose(
         case "test":
             title, body, url = "Test notification", "Notifications reach you here.", f"{address}/"
         case "schedule":
-            title, body = (
-                _SCHEDULES.get(alert.outcome or "", _OTHER_OUTCOME),
-                "Open the conversation to see it.",
-            )
-            url = f"{address}/c/{chat_id}" if chat_id else f"{address}/"
+            title, body = _describe_run(alert.outcome or "", run)
+            url = f"{address}/c/{run.chat_id}" if run and run.chat_id else f"{address}/"
         case "task" if tasks:
             [first] = tasks
             title, body = first.title, _describe_due(first, alert, now, zone)
@@ -97,6 +112,21 @@ def compose(
 
 def read_time(text: str | None) -> time | None:
     return None if text is None else time.fromisoformat(text)
+
+
+def _describe_run(outcome: str, run: ScheduledRun | None) -> tuple[str, str]:
+    """Returns the title and body; a result is told in its own words."""
+    if run is None or not run.text or outcome not in _OF_SCHEDULE:
+        return _SCHEDULES.get(outcome, _OTHER_OUTCOME), _OPEN
+    is_result = outcome == "completed" and run.answer
+    return _OF_SCHEDULE[outcome].format(text=_shorten(run.text, _MAX_TEXT)), (
+        _shorten(run.answer or "", _MAX_ANSWER) if is_result else _OPEN
+    )
+
+
+def _shorten(text: str, most: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _describe_due(task: OpenTask, alert: Alert, now: datetime, zone: ZoneInfo) -> str:

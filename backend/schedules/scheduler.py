@@ -4,18 +4,18 @@ import logging
 from datetime import datetime, timedelta
 
 from backend.accounts import accounts
+from backend.alerts.outbox import add_schedule_alert
 from backend.conversations import runs
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.errors import BackendError, Busy, LimitReached, Overloaded
 from backend.ids import new_id
 from backend.runs.live_run import LiveRun
 from backend.runs.service import RunService
-from backend.schedules.alerts import ScheduleOutcome, add_schedule_alert
 from backend.schedules.results import load_last_run
 from backend.users import schedules
 from backend.users.profiles import load_time_zone
 from backend.users.schedules import Schedule, SkipReason, TakenOccurrence
-from common.database import Database, DatabaseUnavailable
+from common.database import Database, DatabaseUnavailable, Transaction
 from common.recurrence import to_instant
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _AT_ONCE = 20  # schedules that are claimed, and changed ones that are read
 _RETRY_FOR = timedelta(hours=1)
 """How long a start is tried again that a limit of a minute prevents, or an answer in the schedule's conversation."""
 _SOON_SECONDS = 60
-_ALERTED: dict[str, ScheduleOutcome] = {
+_ALERTED = {
     "completed": "completed",
     "waiting": "waiting",
     "failed": "failed",
@@ -111,7 +111,7 @@ class Scheduler:
     async def _skip(self, schedule: Schedule, taken: TakenOccurrence, reason: SkipReason) -> None:
         async with self._database.transaction(schedule.user_id) as tx:
             if await schedules.send_skip(tx, schedule, taken, reason) and reason != "account":
-                await add_schedule_alert(tx, schedule.user_id, schedule.id, None, "skipped")
+                await self._send_alert(tx, schedule, "skipped")  # once after each run
         logger.info("schedule %s was skipped: %s", schedule.id, reason)
 
     async def _store_state(self, user_id: str, schedule_id: str) -> None:
@@ -126,4 +126,9 @@ class Scheduler:
             only_if_needed = await schedules.send_state(tx, schedule, run.status)
             is_wanted = only_if_needed is False or (only_if_needed is True and outcome != "completed")
             if outcome is not None and is_wanted:
-                await add_schedule_alert(tx, user_id, schedule.id, run.id, outcome)
+                await self._send_alert(tx, schedule, outcome)
+
+    async def _send_alert(self, tx: Transaction, schedule: Schedule, outcome: str) -> None:
+        """Adds an alert about the last run of a schedule, in the transaction that stores what has become of it."""
+        run_id, now = schedule.last_run_id or "", self._runs.clock()
+        await add_schedule_alert(tx, schedule.user_id, schedule.id, run_id, outcome, now=now)

@@ -477,3 +477,40 @@ async def test_another_zone_of_the_user_moves_the_times(user: User) -> None:
     assert (await user.runs.http.patch("/profile", json={"time_zone": "America/New_York"})).status_code == 200
     schedule = await only(user)
     assert (schedule["next_at"], schedule["time_zone"]) == ("2026-11-27T21:00:00Z", "America/New_York")
+
+
+# What is reported
+
+
+async def test_results_and_what_needs_attention_are_alerts(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """One for each outcome; with `only_if_needed`, none of what completed."""
+    (await user.runs.http.patch("/alerts/settings", json={"on": True})).raise_for_status()
+    schedule = await make(user, **DAILY)
+
+    async def reported(count: int) -> list[str]:
+        def find() -> list[str] | None:
+            rows = sorted(stored.rows_of(user.name, "alerts"), key=lambda row: row["id"])
+            assert {row["kind"] for row in rows} <= {"schedule"}
+            return [row["outcome"] for row in rows] if len(rows) >= count else None
+
+        return await until(find)
+
+    await model.script(says("Nothing."), add_tasks(11), says("Added."))
+    await run_now(user, schedule)
+    assert await reported(1) == ["completed"]
+    await change(user, schedule, only_if_needed=True)
+    await run_now(user, schedule)
+    await model.script(says(""), says(""))
+    assert (await run_now(user, schedule))["last"]["problem"] == "The model gave an empty answer. Try again."
+    assert await reported(2) == ["completed", "failed"]
+    await model.script(delete_tasks(*range(1, 12)), says("Deleted."))
+    waiting = await run_now(user, schedule)
+    assert await reported(3) == ["completed", "failed", "waiting"]
+    for _ in range(2):
+        stored.make_schedules_due(user.name, days=2)
+        await until(lambda: stored.rows_of(user.name, "schedules")[0]["next_at"] > "2026-11-25T12")
+    assert await reported(4) == ["completed", "failed", "waiting", "skipped"]
+    [approval] = pending(await newest_run(user, waiting["chat_id"]))
+    await decide(user, waiting["chat_id"], approval)
+    await when_last_is(user, "completed")
+    assert len(await reported(4)) == 4
