@@ -8,8 +8,8 @@ const CACHES = "todo-page ";
 /** Whether this browser can open the page without a connection: it needs https or localhost. */
 const canWorkOffline = () => isSecureContext && "serviceWorker" in navigator;
 
-/** Registers the service worker, and says when one of a newer version has taken over. */
-export async function openOffline() {
+/** Registers the service worker, and says when one of a newer version has taken over. @param {(address: URL) => void} open shows the address of a notification that was clicked */
+export async function openOffline(open) {
   if (!canWorkOffline()) return;
   const { serviceWorker } = navigator;
   const { worker } = window.early;
@@ -20,6 +20,7 @@ export async function openOffline() {
     if (replaces) showNewVersion();
     replaces = true;
   };
+  serviceWorker.onmessage = ({ data }) => data?.open && open(new URL(data.open, document.baseURI));
   await serviceWorker.register(workerUrl(), { updateViaCache: "none" }).catch(() => {}); // there is no connection
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 import "./tasks/element.js";
 import { storage, visit } from "./chat/storage.js";
-import { pathBelowBase, WIDGET } from "./address.js";
+import { parse, pathBelowBase, WIDGET } from "./address.js";
 import { fetchFromHere, loadModule, openedModule, user } from "./http.js";
 import { removeBidiControls } from "./words.js";
 import { Keyboard } from "./shortcuts.js";
@@ -17,7 +17,7 @@ import { Unsaved } from "./unsaved.js";
 /** @import {TodoChat} from "./chat/element.js" */
 /** @import {Config} from "./options.js" */
 /** @import {Session} from "./http.js" */
-/** @import {Reminders} from "./reminders.js" */
+/** @import {UnshownAlerts} from "./alerts/unshown.js" */
 /** @import {TodoTasks} from "./tasks/element.js" */
 /** @import {Command} from "./shortcuts.js" */
 /** @import {Place} from "./router.js" */
@@ -26,6 +26,7 @@ import { Unsaved } from "./unsaved.js";
 const ASK_AGAIN = 2000; // ms
 
 const loadAccessTokens = openedModule(() => import("./access-tokens.js"));
+const loadAlerts = openedModule(() => import("./alerts/dialog.js"));
 const loadCalendar = openedModule(() => import("./calendar.js"));
 const loadClients = openedModule(() => import("./clients.js"));
 const loadDevices = openedModule(() => import("./devices.js"));
@@ -53,11 +54,7 @@ const list = {
   open: (taskId) => router.go({ task: taskId }),
 };
 const foot = new Foot(config, theme, {
-  remind: async (wanted) => {
-    if (!reminders) return; // not offered yet
-    if (!(await reminders.want(wanted))) say(reminders.possible ? TEXTS.remindDenied : TEXTS.remindImpossible);
-    foot.remind(reminders.possible ? reminders.wanted : undefined);
-  },
+  alerts: () => showDialog(loadAlerts, (module, { unauthorized }) => module.showNotifications({ unauthorized, changed: () => void unshown?.begin() })),
   calendar: () => showDialog(loadCalendar, (module, { unauthorized }) => module.showCalendar(unauthorized)),
   memory: () => showDialog(loadMemory, (module, session) => module.showMemory({ say, ...session })),
   accessTokens: () => showDialog(loadAccessTokens, (module, { unauthorized }) => module.showAccessTokens(unauthorized)),
@@ -87,8 +84,8 @@ const assistant = new Assistant(config, { theme, foot, list, follow });
 let unsaved = null;
 /** Whose place the router has: after a reload, that of whoever was signed in last. */
 let lastUser = user.last;
-/** Loaded after the list. @type {Reminders | null} */
-let reminders = null;
+/** Loaded after the list. @type {UnshownAlerts | null} */
+let unshown = null;
 /** Removes the question for the time zone, if there is one. */
 let endQuestion = () => {};
 /** What another app has shared, until somebody is signed in. */
@@ -180,17 +177,19 @@ function enter(of) {
   tasks.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }
 
-/** Notifies of tasks that become due, if the user wants it, and stores the page for use without a connection. */
+/** Stores the page for use without a connection, and shows what is due, if the user has notifications on. */
 async function beginBackgroundWork() {
-  const modules = await Promise.all([import("./reminders.js"), import("./offline.js"), import("./profile.js")]).catch(() => null);
+  const modules = await Promise.all([import("./alerts/unshown.js"), import("./offline.js"), import("./profile.js")]).catch(() => null);
   if (!modules || !panes.list) return; // the server cannot be reached, or they have signed out meanwhile
-  const [{ Reminders }, { openOffline }, { followProfile }] = modules;
-  reminders ??= new Reminders(fetchFromHere, list.open);
-  if (reminders.possible) foot.remind(reminders.wanted);
-  reminders.begin();
+  const [{ UnshownAlerts }, { openOffline }, { followProfile }] = modules;
+  unshown ??= new UnshownAlerts(fetchFromHere, openTask);
   void askForZone(followProfile);
-  await openOffline();
+  await openOffline((address) => router.go(parse(address) ?? {}));
+  if (panes.list) await unshown.begin();
 }
+
+/** @param {number | null} task null: an alert of several, which Today has */
+const openTask = (task) => router.go(task === null ? { view: "today" } : { task });
 
 /** Shows the name of the profile, and asks for the time zone if this device is in another one. @param {typeof import("./profile.js").followProfile} followProfile */
 async function askForZone(followProfile) {
@@ -325,7 +324,7 @@ async function clear() {
   entitle();
   sideBar.follow(null, null);
   sideBar.close();
-  reminders?.end();
+  unshown?.end();
   endQuestion();
   assistant.remove();
   for (const dialog of document.querySelectorAll("body > dialog")) dialog.remove(); // all are of the user

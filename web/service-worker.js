@@ -2,6 +2,7 @@
 /// <reference lib="webworker" />
 // Opens the page at once, and without a connection, from a cache of its files and of its HTML, which has nothing of a user.
 // It answers nothing else: what users see and change comes from the server and from the page's own stores.
+// It also shows all notifications: those that the server pushes, and those that an open page fetches.
 const worker = /** @type {ServiceWorkerGlobalScope} */ (/** @type {unknown} */ (self));
 const { scope } = worker.registration;
 /** The server puts the hash and the names of the present files here. */
@@ -12,6 +13,22 @@ const CACHES = `todo-page ${scope} `;
 const PAGE = scope;
 /** As in backend/api/page/routes.py. */
 const ADDRESSES = /^(today|upcoming|all|done|deleted|t\/[1-9]\d{0,17}|c\/thr_[0-9a-f]{32})?$/;
+const TEXTS = {
+  name: "To-do assistant",
+  unreadable: "There is a reminder. Open your tasks to see it.",
+  actions: [
+    { action: "done", title: "Done" },
+    { action: "snooze", title: "In 10 minutes" },
+    { action: "open", title: "Open" }, // most browsers show two buttons, and open at a click on the notification itself
+  ],
+};
+const SNOOZE_MINUTES = 10;
+const ATTEMPTS = [0, 3_000, 15_000, 45_000]; // ms before each: browsers end a worker that takes minutes
+const RESPONSE_TIME = 5_000; // ms: a window can be opened for a few seconds after a click
+/** What a rejected action means: the task was changed, completed or deleted since. */
+const OUTDATED = [404, 409];
+
+/** An alert as the server pushes and lists it; the notification of each key replaces the one before. @typedef {{key: string, title: string, body: string, url: string, proof: string | null, actions: boolean}} Alert */
 
 worker.addEventListener("install", (event) => event.waitUntil(install()));
 worker.addEventListener("activate", (event) => event.waitUntil(activate()));
@@ -65,4 +82,108 @@ async function renew(cache) {
   if (!page.ok) return;
   if ((await page.clone().text()).includes(`"assets/${VERSION}/`)) await cache.put(PAGE, page);
   else await worker.registration.update();
+}
+
+worker.addEventListener("push", (event) => event.waitUntil(show(readAlert(event.data))));
+worker.addEventListener("message", (event) => {
+  for (const alert of event.data?.alerts ?? []) event.waitUntil(show(alert)); // of an open page
+});
+worker.addEventListener("notificationclick", (event) => event.waitUntil(act(event)));
+worker.addEventListener("notificationclose", (event) => event.waitUntil(acknowledge(event.notification.data?.proof, [0])));
+worker.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(subscribeAgain(event)));
+
+/** Browsers demand that every push is shown, also one that cannot be read. @param {PushMessageData | null} data @returns {Alert} */
+function readAlert(data) {
+  try {
+    const alert = data?.json();
+    if (typeof alert.key === "string" && typeof alert.title === "string") return alert;
+  } catch {
+    // a push of another version, or of nobody
+  }
+  return { key: "unreadable", title: TEXTS.name, body: TEXTS.unreadable, url: "", proof: null, actions: false };
+}
+
+/** Shows an alert, and then tells the server that it was shown. @param {Alert} alert */
+async function show({ key, title, body, url, proof, actions }) {
+  await notify(title, body, { tag: key, data: { key, proof, url }, ...(actions && { actions: TEXTS.actions }) });
+  await acknowledge(proof, ATTEMPTS);
+}
+
+/** @param {string} title @param {string} body @param {object} options */
+async function notify(title, body, options) {
+  const icon = new URL(`assets/${VERSION}/icons/192.png`, scope).href;
+  await worker.registration.showNotification(plain(title), { body: plain(body), icon, ...options });
+}
+
+/** Removes the characters that reorder others, as in web/words.js. @param {unknown} text */
+const plain = (text) => String(text ?? "").replace(/\p{Bidi_Control}/gu, "");
+
+/** Sends the proof, which needs no session, again if the server cannot be reached. @param {string | null | undefined} proof @param {number[]} attempts */
+async function acknowledge(proof, attempts) {
+  if (!proof) return;
+  for (const pause of attempts) {
+    await new Promise((resolve) => setTimeout(resolve, pause));
+    const response = await post("alerts/shown", { proof }).catch(() => null);
+    if (response && response.status < 500 && response.status !== 429) return;
+  }
+}
+
+/** @param {string} path @param {object} body */
+const post = (path, body) =>
+  fetch(new URL(path, scope), {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(RESPONSE_TIME),
+  });
+
+/** Does what a button of the notification says; opens the page if there is none, or if it cannot be done. @param {NotificationEvent} event */
+async function act({ notification, action }) {
+  const { title, tag, data } = notification;
+  notification.close();
+  const acknowledged = acknowledge(data?.proof, [0]);
+  const response = await request(data?.key, action);
+  if (response && OUTDATED.includes(response.status)) {
+    const { error } = await response.json().catch(() => ({}));
+    await notify(title, error, { tag, data: { url: data.url } });
+  } else if (!response?.ok) await open(data?.url);
+  await acknowledged;
+}
+
+/** Asks the server to do it; null if there is nothing to do, or no response. @param {unknown} key @param {string} action @returns {Promise<Response | null>} */
+async function request(key, action) {
+  const path = `alerts/${encodeURIComponent(String(key))}`;
+  if (action === "done") return post(`${path}/done`, {}).catch(() => null);
+  if (action === "snooze") return post(`${path}/snooze`, { minutes: SNOOZE_MINUTES }).catch(() => null);
+  return null;
+}
+
+/** Shows an address of the page: in a window that is open, else in a new one. @param {unknown} url */
+async function open(url) {
+  const address = addressOf(url);
+  const windows = await worker.clients.matchAll({ type: "window" });
+  const page = windows.find(({ url: shown }) => ADDRESSES.test(pathOf(shown))); // not the one that asks for a program
+  if (!page) return void (await worker.clients.openWindow(address));
+  page.postMessage({ open: address });
+  await page.focus();
+}
+
+/** Returns the address of the page that an alert names; the page itself if it names another. @param {unknown} url */
+function addressOf(url) {
+  const path = String(url ?? "");
+  const { href } = new URL(URL.canParse(path, scope) ? path : "", scope);
+  return href.startsWith(scope) ? href : scope;
+}
+
+/** The path below this installation. @param {string} url */
+const pathOf = (url) => new URL(url).pathname.slice(new URL(scope).pathname.length);
+
+/** The push service has ended the subscription. The page subscribes when it is opened next, if this fails. @param {Event} event */
+async function subscribeAgain(event) {
+  const { oldSubscription, newSubscription } = /** @type {{oldSubscription?: PushSubscription, newSubscription?: PushSubscription}} */ (/** @type {unknown} */ (event));
+  const { pushManager } = worker.registration;
+  const applicationServerKey = oldSubscription?.options.applicationServerKey;
+  if (!newSubscription && !applicationServerKey) return;
+  const subscription = newSubscription ?? (await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey }));
+  await post("alerts/channels", { kind: "push", target: subscription.toJSON() });
 }

@@ -21,15 +21,13 @@ export const TEXTS = {
   search: "Search tasks",
   menu: "Menu",
   theme: { title: "Theme", system: "System", light: "Light", dark: "Dark" },
-  remind: "Remind me while this page is open",
-  remindDenied: "Notifications are blocked. Allow them for this page in your browser's settings.",
-  remindImpossible: "This browser cannot show notifications for this page.",
+  alerts: "Notifications",
   /** @param {number} used @param {number | null} limit */
   tokens: (used, limit) => `Tokens today: ${counted(used)}${limit === null ? "" : ` of ${counted(limit)}`}`,
   chatUnreachable: "The assistant cannot be loaded: the server does not respond. Trying again…",
   newVersion: "A new version is ready.",
   reload: "Reload",
-  insecure: "Without https, this page cannot be used offline or show notifications. Open it by https or on localhost.",
+  insecure: "Without https, this page cannot be used offline or notify you while it is closed. Open it by https or on localhost.",
   missing: { text: "There is nothing at this address.", link: "Go to your tasks" },
   signOut: "Sign out",
   stillSignedIn: "Could not sign you out: the server is unreachable. Try again.",
@@ -369,10 +367,10 @@ export const TEXTS = {
     until: (time) => `It works once, until ${time}. Whoever opens it first can see and change your tasks.`,
     another: "Make a new link",
     notCopied: "Could not copy. Select the address and copy it yourself.",
-    overHttps: "This address has https: on the phone the page also works offline, shows notifications and can be installed as an app.",
+    overHttps: "This address has https: on the phone the page also works offline, notifies you while it is closed and can be installed as an app.",
     overHttp:
       "This address has no https. The tasks cross your network unencrypted, so use it only in a network that you trust. These do not work on the phone:",
-    withoutHttps: ["the page without a connection", "notifications", "installing it as an app", "buttons that copy"],
+    withoutHttps: ["the page without a connection", "notifications while it is closed", "installing it as an app", "buttons that copy"],
     how: "“On your phone” in the documents tells how to get https.",
   },
   takenLink: {
@@ -574,6 +572,10 @@ export const LIST = {
   redoNext: "Redo again to redo the change before it.",
   /** @param {string} named @param {number} more */
   andMore: (named, more) => `${named} and ${counted(more)} more`,
+  /** Those that are no number of minutes. @type {Record<string, string>} */
+  reminders: { default: "As usual", none: "No reminder" },
+  /** @param {string} words */
+  reminder: (words) => `Reminder: ${words}`,
   labels: "Labels",
   labelsHint: "home, work",
   knownLabels: "Your labels",

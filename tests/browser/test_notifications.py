@@ -1,142 +1,307 @@
-"""Notifications of due tasks; the API of the list is a stand-in with a clock of its own."""
+"""The dialog about notifications, and the reminders that an open page shows itself; their API is a stand-in."""
 
-import json
+import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Locator, Page, expect
 
-from tests.browser import screen
+from tests.browser import screen, task_list
+from tests.browser.alerts_stand_in import AlertsApi, alert, channel
 from tests.browser.conftest import OpenPage, Violations
-from tests.browser.stand_ins import with_list
+from tests.browser.task_list import TaskApi
 from tests.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
-NOTIFICATIONS = """
-window.told = [];
-Notification = class extends EventTarget {
-  static permission = '%s';
-  static async requestPermission() {
-    window.requested = true;
-    return (this.permission = '%s');
-  }
-  constructor(title, options) {
-    super();
-    this.told = [title, options.body];
-    window.told.push(this.told);
-    window.last = this;
-  }
-  close() {
-    window.told = window.told.filter((told) => told !== this.told);
-  }
+AT = "2026-11-25T07:59:00Z"
+ENDED = {"code": "ended", "message": "The device no longer accepts notifications. Turn them on again there."}
+PHONE, NTFY = channel(1, "push", "Chrome on Android", last_shown_at=AT), channel(3, "ntfy", "ntfy.example.com")
+OLD_PHONE = channel(2, "push", "Firefox on Linux", state="off", problem=ENDED)
+GRANTED = "Object.defineProperty(Notification, 'permission', { get: () => window.permission ?? '%s' });"
+SUBSCRIBING = """
+Notification.requestPermission = async () => (window.permission = '%s');
+PushManager.prototype.subscribe = async function (options) {
+  window.subscribed = options;
+  if (window.pushService === 'none') throw new DOMException('push service error', 'AbortError');
+  return { endpoint: 'https://push.example/1', toJSON: () => ({ endpoint: 'https://push.example/1', keys: {} }) };
 };
 """
-DAY = "2026-11-23"
 
 
-def task(number: int, title: str, time: str | None) -> dict[str, Any]:
-    return {"id": number, "title": title, "due": DAY, "time": time}
+def delivery(channel_id: int, state: str, **fields: Any) -> dict[str, Any]:
+    return {"channel": channel_id, "kind": "push", "state": state, "at": AT, "problem": None, **fields}
 
 
-class TasksApi:
-    """`GET /tasks` at a wall-clock time."""
-
-    def __init__(self, *tasks: dict[str, Any]) -> None:
-        self.tasks = list(tasks)
-        self.time = "14:59"
-        self.asked = 0
-
-    async def answer(self, route: Route) -> None:
-        self.asked += 1
-        second = "cursor=" in route.request.url
-        shown = {"now": f"{DAY}T{self.time}", "tasks": self.tasks[1:] if second else self.tasks[:1]}
-        await route.fulfill(body=json.dumps({**shown, "next_cursor": None if second else "n/1"}))
-
-    def prepare(self, permission: str, answer: str = "granted") -> Any:
-        async def prepare(page: Page) -> None:
-            await with_list(page)
-            await page.add_init_script(NOTIFICATIONS % (permission, answer))
-            await page.route("**/tasks?view=today*", self.answer)
-            await page.clock.install()
-
-        return prepare
+def recent(key: str, state: str, *deliveries: dict[str, Any], task: int = 1, **fields: Any) -> dict[str, Any]:
+    due: dict[str, Any] = {"kind": "task", "tasks": [{"id": task}], "alert_at": AT, "late": False}
+    return {"key": key, "state": state, "deliveries": list(deliveries), **due, **fields}
 
 
-async def turn_on(page: Page) -> None:
-    await screen.open_menu(page)
-    await screen.button(page, "Remind me while this page is open").click()
+async def open_dialog(page: Page) -> Locator:
+    await screen.from_menu(page, "Notifications")
+    dialog = page.get_by_role("dialog", name="Notifications", exact=True)
+    await expect(dialog.get_by_role("checkbox", name="Remind me of what is due")).to_be_visible()
+    return dialog
 
 
-async def looked(page: Page, api: TasksApi) -> None:
-    """It has looked once more, at the api's time."""
-    before = api.asked
-    await page.clock.run_for(21_000)
-    while api.asked < before + 2:
-        await page.wait_for_timeout(20)
+def section(dialog: Locator, name: str) -> Locator:
+    return dialog.get_by_role("region", name=name, exact=True)
 
 
-async def test_due_task_is_notified_once(open_page: OpenPage, violations: Violations) -> None:
-    api = TasksApi(task(1, "No time", None), task(2, "Call \u202emum", "15:00"), task(3, "Long over", "09:00"))
-    page = await open_page(prepare=api.prepare("default"), locale="en-US")
-    await expect(screen.message_box(page)).to_be_visible()
-    assert not await page.evaluate("window.requested"), "nobody is asked unasked"
-    assert api.asked == 1, "for the list"
-    await turn_on(page)
-    await expect(screen.button(page, "Remind me while this page is open")).to_have_attribute("aria-pressed", "true")
-    await screen.until(page, "window.requested")
-    assert await violations(page) == []
-    await until(lambda: api.asked >= 3)  # it has looked at 14:59
-    api.time = "15:00"
-    await looked(page, api)
-    await screen.until(page, "window.told.length")
-    api.time = "15:01"
-    await looked(page, api)
-    assert [(title, body.replace("\u202f", " ")) for title, body in await page.evaluate("window.told")] == [
-        ("Call mum", "3:00 PM")
+def reminders(page: Page) -> Locator:
+    return page.get_by_role("region", name="Reminders", exact=True)
+
+
+async def look(page: Page) -> None:
+    """Lets the page look for alerts now, as when its tab is shown again."""
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+async def test_dialog_says_what_reached_whom(open_page: OpenPage, tasks: TaskApi, violations: Violations) -> None:
+    await tasks.add("Call <b>mum</b>")
+    api = AlertsApi(PHONE, OLD_PHONE, NTFY)
+    api.recent = [
+        recent("a", "shown", delivery(1, "shown")),
+        recent("b", "sent", delivery(1, "gave_up"), delivery(3, "accepted"), kind="digest", late=True),
+        recent("c", "failed", delivery(2, "failed", problem=ENDED), task=99),
+        recent("d", "held", task=1),
     ]
-    await page.evaluate("window.last.onclick()")
-    assert await page.evaluate("window.shown") == 2
+    page = await open_page(prepare=api.prepare, viewport={"width": 320, "height": 700}, locale="en-GB")
+    dialog = await open_dialog(page)
+    lately = section(dialog, "Lately").get_by_role("listitem")
+    await expect(lately.first).to_contain_text("Call <b>mum</b>")
+    for row, words in enumerate(
+        (
+            r"shown on Chrome on Android \d+:59$",
+            r"^Morning overview \d+:59: late; not shown on Chrome on Android by \d+:59; "
+            r"sent to ntfy\.example\.com \d+:59, not confirmed$",
+            r"^Task 99 \d+:59: failed: Firefox on Linux\. The device no longer accepts",
+            "held until the quiet hours end$",
+        )
+    ):
+        text = " ".join((await lately.nth(row).inner_text()).split())
+        assert re.search(words, text), text
+    channels = section(dialog, "Where they go").get_by_role("listitem")
+    await expect(channels.nth(0)).to_contain_text(re.compile(r"Chrome on Android \(Push\)\s*On, last shown "))
+    await expect(channels.nth(1)).to_contain_text(f"Switched off. {ENDED['message']}")
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert await dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
+
+    await lately.first.get_by_role("link").click()
+    await expect(dialog).to_have_count(0)
+    await expect(page).to_have_url(re.compile("/t/1$"))
 
 
-async def test_notifications_stay_on_until_turned_off(open_page: OpenPage) -> None:
-    api = TasksApi(task(1, "Call mum", "15:00"))
-    page = await open_page(prepare=api.prepare("granted"))
-    await turn_on(page)
-    await page.reload()
-    await looked(page, api)
+async def test_times_are_saved(open_page: OpenPage) -> None:
+    api = AlertsApi(PHONE)
+    page = await open_page(prepare=api.prepare)
+    dialog = await open_dialog(page)
+    await dialog.get_by_label("A task with a time reminds me").select_option("10 minutes before")
+    await dialog.get_by_label("Morning overview at").fill("")
+    await dialog.get_by_label("Quiet from").fill("22:00")
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("alert")).to_have_text("Quiet hours need both times, or none.")
+    assert api.asked == []
+    await dialog.get_by_label("Quiet until").fill("07:00")
+    await screen.button(dialog, "Save").click()
+    await expect(dialog.get_by_role("status")).to_have_text("Saved.")
+    saved = {"remind": 10, "digest_time": None, "quiet_from": "22:00", "quiet_until": "07:00"}
+    assert api.asked == [("PATCH", "settings", saved)]
+
+
+async def test_notifications_are_switched_on_and_off(open_page: OpenPage) -> None:
+    api = AlertsApi(on=False)
+    api.unshown = [alert("k", "Call mum")]
+    page = await open_page(prepare=api.prepare)
+    dialog = await open_dialog(page)
+    await expect(dialog).to_contain_text("Nothing reminds you while this is off.")
+    await expect(section(dialog, "Where they go")).to_have_count(0)
+    await look(page)
+    switch = dialog.get_by_role("checkbox", name="Remind me of what is due")
+    await expect(switch).not_to_be_checked()
+    await switch.check()
+    await expect(section(dialog, "Where they go")).to_contain_text("Nowhere yet")
+    await expect(reminders(page)).to_contain_text("Call mum")
+    assert api.asked[0] == ("PATCH", "settings", {"on": True})
+    await switch.uncheck()
+    await expect(section(dialog, "Where they go")).to_have_count(0)
+    await expect(reminders(page)).to_have_count(0)
+
+
+async def test_channels_are_added(open_page: OpenPage) -> None:
+    missing = {"kind": "email", "possible": False, "why_not": "E-mail is not set up here. Ask the operator."}
+    api = AlertsApi()
+    api.settings["kinds"][3] = missing
+    page = await open_page(prepare=api.prepare)
+    dialog = await open_dialog(page)
+    await dialog.get_by_text("Other ways").click()
+    await expect(dialog.get_by_text(missing["why_not"])).to_be_visible()
+    await expect(screen.button(dialog, "E-mail")).to_have_count(0)
+    await screen.button(dialog, "ntfy").click()
+    await expect(dialog.get_by_label("Server", exact=True)).to_be_focused()
+    await dialog.get_by_label("Server", exact=True).fill("https://ntfy.example.com")
+    topic = await dialog.get_by_label(re.compile("^Topic")).input_value()
+    assert re.fullmatch("todo-[0-9a-f]{16}", topic)
+    api.rejections["channels"] = 422, "Notifications may not be sent to that address."
+    await dialog.get_by_label("Server", exact=True).press("Enter")
+    await expect(dialog.get_by_role("alert")).to_have_text("Notifications may not be sent to that address.")
+    assert await dialog.get_by_label("Server", exact=True).input_value() == "https://ntfy.example.com"
+    assert await dialog.get_by_label(re.compile("^Topic")).input_value() == topic
+    api.rejections.clear()
+    await screen.button(dialog, "Add").click()
+    await expect(dialog.get_by_role("status")).to_have_text("Added. Send a test to see whether it arrives.")
+    target = {"server": "https://ntfy.example.com", "topic": topic}
+    assert api.asked == [("POST", "channels", {"kind": "ntfy", "target": target})] * 2
+    await expect(dialog.get_by_label("Server", exact=True)).to_have_count(0)
+
+
+async def test_channels_are_tested_moved_and_removed_by_keyboard(open_page: OpenPage) -> None:
+    api = AlertsApi(PHONE, NTFY)
+    page = await open_page(prepare=api.prepare)
     await screen.open_menu(page)
-    pressed = screen.button(page, "Remind me while this page is open")
-    await expect(pressed).to_have_attribute("aria-pressed", "true")
-    await pressed.click()
-    await expect(pressed).to_have_attribute("aria-pressed", "false")
-    asked = api.asked
-    await page.clock.run_for(90_000)
-    await page.evaluate("fetch('/tasks?view=today&cursor=n')")  # when it is answered, earlier requests are counted
-    assert api.asked <= asked + 2 + 1, "it ends only what it had begun"
+    await screen.button(page, "Notifications").press("Enter")
+    dialog = page.get_by_role("dialog", name="Notifications", exact=True)
+    heading = dialog.get_by_role("heading", name="Notifications")
+    await expect(heading).to_be_focused()
+    await screen.button(dialog, "Send a test: ntfy.example.com").press("Enter")
+    await expect(dialog.get_by_role("status")).to_have_text("The notification was accepted.")
+    await screen.button(dialog, "Move up: ntfy.example.com").press("Enter")
+    await expect(dialog.get_by_role("status")).to_have_text("Moved.")
+    await expect(heading).to_be_focused()
+    await screen.button(dialog, "Turn off: Chrome on Android").press("Enter")
+    await until(lambda: len(api.asked) == 3)
+    api.rejections["channels/3"] = 404, "It is gone."
+    await screen.button(dialog, "Remove: ntfy.example.com").press("Enter")
+    await expect(dialog.get_by_role("status")).to_have_text("Removed.")
+    assert api.asked == [
+        ("POST", "channels/3/test", None),
+        ("PATCH", "channels/3", {"position": 0}),
+        ("PATCH", "channels/1", {"on": False}),
+        ("DELETE", "channels/3", None),
+    ]
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_have_count(0)
 
 
-async def test_blocked_notifications_are_reported(open_page: OpenPage) -> None:
-    page = await open_page(prepare=TasksApi().prepare("default", "denied"))
-    await turn_on(page)
-    await expect(page.get_by_text("Notifications are blocked")).to_be_visible()
-    await expect(screen.button(page, "Remind me while this page is open")).to_have_attribute("aria-pressed", "false")
+async def test_this_device_is_added(open_page: OpenPage) -> None:
+    api = AlertsApi()
+
+    async def prepare(page: Page) -> None:
+        await api.prepare(page)
+        await page.add_init_script(GRANTED % "default" + SUBSCRIBING % "granted")
+
+    page = await open_page(prepare=prepare)
+    device = section(await open_dialog(page), "This device")
+    add = screen.button(device, "Notify me on this device")
+    await page.evaluate("window.pushService = 'none'")
+    await add.click()
+    await expect(page.get_by_role("alert")).to_contain_text("push service could not be reached")
+    assert api.asked == []
+    await page.evaluate("window.pushService = 'fine'")
+    api.settings["channels"] = [channel(1, "push", "Chrome on Linux", this_device=True)]
+    await add.click()
+    await expect(device).to_contain_text("This device gets notifications, also while this page is closed.")
+    target = {"endpoint": "https://push.example/1", "keys": {}}
+    assert api.asked == [("POST", "channels", {"kind": "push", "target": target})]
+    assert await page.evaluate("window.subscribed") == {"userVisibleOnly": True, "applicationServerKey": "BA"}
 
 
-async def test_notifications_are_not_offered_where_impossible(open_page: OpenPage) -> None:
-    """As in Chrome on Android, which has the constructor, and throws."""
-    refusing = "Notification = class { static permission = '%s'; static requestPermission = async () => 'granted';"
-    for permission in ("default", "granted"):
+@pytest.mark.parametrize(
+    ("script", "options", "sentence"),
+    [
+        (GRANTED % "denied", {}, "Notifications of this page are blocked. Allow them in the settings"),
+        ("delete window.PushManager;", {}, "This browser cannot receive notifications while the page is closed."),
+        ("", {"user_agent": "Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X)"}, "Add to Home Screen"),
+        ("Object.defineProperty(window, 'isSecureContext', { get: () => false });", {}, "is open without https"),
+    ],
+)
+async def test_why_a_device_gets_no_notifications(
+    open_page: OpenPage, script: str, options: dict[str, Any], sentence: str
+) -> None:
+    api = AlertsApi()
 
-        async def prepare(page: Page, permission: str = permission) -> None:
-            await with_list(page)
-            await page.add_init_script(f"{refusing % permission} constructor() {{ throw new TypeError('Illegal') }} }}")
+    async def prepare(page: Page) -> None:
+        await api.prepare(page)
+        await page.add_init_script(script)
 
-        page = await open_page(prepare=prepare)
-        if permission == "granted":  # it is not tried unasked, as it might be seen
-            await turn_on(page)
-            await expect(page.get_by_text("This browser cannot show notifications for this page.")).to_be_visible()
-        else:
-            await screen.open_menu(page)
-        await expect(screen.button(page, "Calendar")).to_be_visible()
-        await expect(screen.button(page, "Remind me while this page is open")).to_have_count(0)
+    page = await open_page(prepare=prepare, **options)
+    device = section(await open_dialog(page), "This device")
+    await expect(device).to_contain_text(sentence)
+    await expect(device).to_contain_text("While this page is open, it shows what is due by itself.")
+    await expect(device.get_by_role("button")).to_have_count(0)
+
+
+async def test_rejected_permission_is_reported(open_page: OpenPage) -> None:
+    api = AlertsApi()
+
+    async def prepare(page: Page) -> None:
+        await api.prepare(page)
+        await page.add_init_script(GRANTED % "default" + SUBSCRIBING % "denied")
+
+    page = await open_page(prepare=prepare)
+    dialog = await open_dialog(page)
+    assert not await page.evaluate("Boolean(window.permission)"), "nobody is asked unasked"
+    await screen.button(dialog, "Notify me on this device").click()
+    await expect(dialog.get_by_role("alert")).to_contain_text("Notifications of this page are blocked.")
+    await expect(screen.button(dialog, "Notify me on this device")).to_have_count(0)
+    assert api.asked == []
+
+
+async def test_page_shows_what_is_due_itself(open_page: OpenPage, violations: Violations) -> None:
+    """Where the browser shows no notifications; texts are data."""
+    api = AlertsApi()
+    page = await open_page(prepare=api.prepare, viewport={"width": 320, "height": 700}, pane="tasks")
+    await task_list.loaded(page)
+    digest = alert("k2", "Morning overview", body="2 tasks", kind="digest", task=None, actions=False)
+    api.unshown = [alert("k1", "Call \u202e<b>mum</b>"), digest]
+    await look(page)
+    shown = reminders(page).get_by_role("listitem")
+    await expect(shown).to_have_count(2)
+    await expect(shown.first).to_contain_text("<b>mum</b>")
+    await until(lambda: [path for _, path, _ in api.asked] == ["shown", "shown"])
+    assert [body for _, _, body in api.asked] == [{"key": "k1"}, {"key": "k2"}]
+    assert await violations(page) == []
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 320
+    await expect(shown.last.get_by_role("button")).to_have_text(["", "Open"], use_inner_text=True)
+
+    api.rejections["k1/done"] = 409, "The task has another time now, so nothing was done."
+    await shown.first.get_by_role("button", name=re.compile("^Done")).click()
+    await expect(shown.first.get_by_role("alert")).to_have_text("The task has another time now, so nothing was done.")
+    await expect(shown.first.get_by_role("button", name=re.compile("^Done|^In 10 minutes"))).to_have_count(0)
+    await shown.first.get_by_role("button", name=re.compile("^Dismiss")).click()
+    await expect(shown).to_have_count(1)
+
+    api.unshown = [alert("k3", "Buy milk", task=7)]
+    await look(page)
+    await expect(shown).to_have_count(2)
+    await shown.last.get_by_role("button", name=re.compile("^In 10 minutes")).click()
+    await expect(shown).to_have_count(1)
+    assert api.asked[-1] == ("POST", "k3/snooze", {"minutes": 10})
+    await shown.first.get_by_role("button", name=re.compile("^Open")).click()
+    await expect(reminders(page)).to_have_count(0)
+    await look(page)
+    await expect(reminders(page)).to_have_count(0)
+
+
+async def test_signing_out_removes_what_is_shown(open_page: OpenPage) -> None:
+    api = AlertsApi()
+    page = await open_page(prepare=api.prepare, pane="tasks")
+    await task_list.loaded(page)
+    api.unshown = [alert("k1", "A secret of mine")]
+    await look(page)
+    await expect(reminders(page)).to_contain_text("A secret of mine")
+    await screen.from_menu(page, "Sign out")
+    await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    await expect(reminders(page)).to_have_count(0)
+
+
+async def test_no_session_leads_to_the_sign_in(open_page: OpenPage) -> None:
+    api = AlertsApi(PHONE)
+    page = await open_page(prepare=api.prepare)
+    dialog = await open_dialog(page)
+    api.rejections["channels/1/test"] = 401, "Sign in."
+    await screen.button(dialog, "Send a test: Chrome on Android").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    await expect(page.get_by_role("dialog")).to_have_count(0)

@@ -20,7 +20,7 @@ const THEMES = ["system", "light", "dark"];
  * What the menu's items do.
  *
  * @typedef {object} Actions
- * @property {(wanted: boolean) => void} remind
+ * @property {() => void} alerts
  * @property {() => void} calendar
  * @property {() => void} memory
  * @property {() => void} profile
@@ -42,8 +42,6 @@ export class Foot {
   #user = null;
   /** How they want to be called, if they have said it. */
   #name = "";
-  /** Whether notifications are shown; undefined if the browser cannot show them. @type {boolean | undefined} */
-  #reminding;
   /** The name of the shown chat. */
   #chat = "";
   /** @type {{text: string, href: string} | undefined} */
@@ -74,12 +72,6 @@ export class Foot {
   /** @param {string} name */
   call(name) {
     this.#name = this.#user === null ? "" : name;
-    this.draw();
-  }
-
-  /** @param {boolean | undefined} reminding */
-  remind(reminding) {
-    this.#reminding = reminding;
     this.draw();
   }
 
@@ -132,7 +124,6 @@ export class Foot {
     const actions = this.#actions;
     const { auth, linksDevices } = this.#config;
     const isLinkedDevice = auth === "none" && user.session !== null;
-    const reminding = this.#reminding;
     return html`
       <button type="button" class="icon-button" popovertarget="menu" aria-label=${TEXTS.menu} title=${TEXTS.menu}>${icon("dots")}</button>
       <div id="menu" class="panel" popover role="dialog" aria-label=${TEXTS.menu} @beforetoggle=${this.#showUsage.bind(this)}>
@@ -140,12 +131,7 @@ export class Foot {
           <legend>${TEXTS.theme.title}</legend>
           ${THEMES.map((theme) => this.#themeChoice(theme))}
         </fieldset>
-        ${this.#user !== null && reminding !== undefined
-          ? html`<button type="button" class="item" aria-pressed=${reminding} @click=${() => actions.remind(!reminding)}>
-              ${icon("bell")}${TEXTS.remind}${reminding ? icon("check") : nothing}
-            </button>`
-          : nothing}
-        ${this.#user !== null ? menuButton("calendar", TEXTS.calendar.title, actions.calendar) : nothing}
+        ${this.#user !== null ? [menuButton("bell", TEXTS.alerts, actions.alerts), menuButton("calendar", TEXTS.calendar.title, actions.calendar)] : nothing}
         ${this.#user !== null ? menuButton("clock", TEXTS.schedules.title, actions.schedules) : nothing}
         ${this.#user !== null ? [menuButton("notes", TEXTS.memory.title, actions.memory), menuButton("profile", TEXTS.profile.title, actions.profile)] : nothing}
         ${this.#user !== null ? [menuButton("keys", KEYS.title, actions.keys, "keys"), this.#singleKeys()] : nothing}

@@ -1,0 +1,83 @@
+// @ts-check
+import { sentence } from "../chat/protocol.js";
+import { iconButton } from "../icons.js";
+import { TEXTS } from "../texts.js";
+import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { ALERTS } from "./texts.js";
+/** @import {Alert} from "./types" */
+
+const MESSAGES = ALERTS.inPage;
+const SNOOZE_MINUTES = 10;
+
+/** @typedef {{send: typeof fetch, open: (taskId: number | null) => void}} Page */
+
+/** What is shown, by its key; `problem`: why an action was not done. @type {Map<string, {alert: Alert, problem?: string}>} */
+const shown = new Map();
+/** @type {HTMLElement | null} */
+let place = null;
+
+/** Shows alerts in the page, where the browser shows no notifications. @param {Alert[]} alerts @param {Page} page */
+export function showInPage(alerts, page) {
+  const added = alerts.filter(({ key }) => !shown.has(key));
+  if (added.length === 0) return;
+  for (const alert of added) shown.set(alert.key, { alert });
+  if (!place) {
+    place = Object.assign(document.createElement("section"), { className: "reminders", ariaLabel: MESSAGES.title });
+    document.body.append(place);
+  }
+  draw(page);
+  for (const { key } of added) void post(page, "alerts/shown", { key });
+}
+
+/** Removes the alerts of a user who has left. */
+export function removeFromPage() {
+  shown.clear();
+  place?.remove();
+  place = null;
+}
+
+/** @param {Page} page @param {string} path @param {object} body */
+const post = ({ send }, path, body) =>
+  send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }).catch(() => null);
+
+/** @param {Page} page */
+function draw(page) {
+  if (!place) return;
+  if (shown.size === 0) return removeFromPage();
+  render(html`<ul aria-live="polite">${repeat(shown.values(), ({ alert }) => alert.key, (one) => row(one, page))}</ul>`, place);
+}
+
+/** @param {{alert: Alert, problem?: string}} shown @param {Page} page */
+function row({ alert, problem }, page) {
+  const { key, title, body, task, actions } = alert;
+  const dismiss = () => {
+    shown.delete(key);
+    draw(page);
+  };
+  const open = () => {
+    dismiss();
+    page.open(task);
+  };
+  const act = (/** @type {string} */ action, /** @type {object} */ values) => async () => {
+    const response = await post(page, `alerts/${encodeURIComponent(key)}/${action}`, values);
+    if (!shown.has(key)) return; // it was dismissed, or the user has left meanwhile
+    if (response?.ok) return dismiss();
+    shown.set(key, { alert: { ...alert, actions: response?.status !== 409 && actions }, problem: response ? await sentence(response) : TEXTS.unreachable });
+    draw(page);
+  };
+  return html`
+    <li>
+      <div><strong dir="auto" translate="no">${title}</strong><br /><span dir="auto">${body}</span></div>
+      ${iconButton("close", `${MESSAGES.dismiss}: ${title}`, dismiss)}
+      ${problem ? html`<p class="problem" role="alert" dir="auto">${problem}</p>` : nothing}
+      <div class="buttons">
+        ${actions ? [button(MESSAGES.done, title, act("done", {})), button(MESSAGES.snooze, title, act("snooze", { minutes: SNOOZE_MINUTES }))] : nothing}
+        ${button(MESSAGES.open, title, open)}
+      </div>
+    </li>
+  `;
+}
+
+/** @param {string} text @param {string} title @param {() => void} click */
+const button = (text, title, click) => html`<button type="button" class="button" aria-label="${text}: ${title}" @click=${click}>${text}</button>`;

@@ -1,0 +1,86 @@
+// @ts-check
+import { storage } from "../chat/storage.js";
+import { fetchFromHere, user } from "../http.js";
+import { ALERTS } from "./texts.js";
+/** @import {Settings} from "./types" */
+
+const MESSAGES = ALERTS.device;
+/** The session and the address of the subscription that the server has of this browser. */
+const KEY = "todo.push";
+const READY = 5000; // ms that the service worker may take
+
+/** A push that cannot be subscribed to; the message is a sentence for the user. */
+export class PushProblem extends Error {}
+
+/** Returns why nothing can reach this browser while the page is closed, and what to do; null if something can. */
+export function findObstacle() {
+  if (!isSecureContext) return MESSAGES.insecure;
+  if (isAppleTouch() && !matchMedia("(display-mode: standalone)").matches) return MESSAGES.homeScreen;
+  if (!("serviceWorker" in navigator && "PushManager" in window && "Notification" in window)) return MESSAGES.unsupported;
+  return Notification.permission === "denied" ? MESSAGES.denied : null;
+}
+
+/** An iPad says that it is a Mac, which has no touch screen. */
+const isAppleTouch = () => /iPhone|iPad|iPod/.test(navigator.userAgent) || (navigator.userAgent.includes("Macintosh") && navigator.maxTouchPoints > 1);
+
+/** Asks for the permission, and returns what the server needs for sending to this browser. @param {string} key the server's public key */
+export async function subscribe(key) {
+  if ((await Notification.requestPermission()) !== "granted") throw new PushProblem(MESSAGES.denied);
+  const registration = await findRegistration();
+  if (!registration) throw new PushProblem(MESSAGES.noWorker);
+  return subscribeWith(registration.pushManager, key);
+}
+
+/** @param {PushManager} pushManager @param {string} key */
+async function subscribeWith(pushManager, key) {
+  const options = { userVisibleOnly: true, applicationServerKey: key };
+  try {
+    return await pushManager.subscribe(options).catch(async (error) => {
+      if (error.name !== "InvalidStateError") throw error;
+      await unsubscribe(); // it was made for another key, of another server at this address
+      return pushManager.subscribe(options);
+    });
+  } catch {
+    throw new PushProblem(MESSAGES.noService);
+  }
+}
+
+export async function unsubscribe() {
+  storage.set(KEY, null);
+  const registration = await findRegistration();
+  await (await registration?.pushManager?.getSubscription())?.unsubscribe().catch(() => false);
+}
+
+/** Gives the subscription to the server. @param {PushSubscription} subscription */
+export async function register(subscription) {
+  const body = JSON.stringify({ kind: "push", target: subscription.toJSON() });
+  const response = await fetchFromHere("alerts/channels", { method: "POST", headers: { "Content-Type": "application/json" }, body }).catch(() => null);
+  if (response?.ok) storage.set(KEY, markOf(subscription));
+  return response;
+}
+
+/**
+ * Makes the browser and the server agree about this device: after a new sign-in the server has no channel of this session, and
+ * a browser can lose its subscription. A channel that was removed elsewhere ends the subscription here.
+ * @param {Settings} settings
+ */
+export async function reconcile({ channels, push_key }) {
+  if (findObstacle() || Notification.permission !== "granted") return;
+  const { pushManager } = (await findRegistration()) ?? {};
+  const subscription = (await pushManager?.getSubscription()) ?? null;
+  const hasChannel = channels.some(({ this_device }) => this_device);
+  if (subscription && storage.get(KEY) === markOf(subscription)) {
+    if (!hasChannel) await unsubscribe();
+  } else if (subscription) await register(subscription);
+  else if (hasChannel && pushManager && push_key) await register(await subscribeWith(pushManager, push_key));
+}
+
+/** @param {PushSubscription} subscription */
+const markOf = ({ endpoint }) => `${user.session} ${endpoint}`;
+
+/** Returns the registration of the service worker; null if there is none within seconds. @returns {Promise<ServiceWorkerRegistration | null>} */
+export function findRegistration() {
+  if (!navigator.serviceWorker) return Promise.resolve(null);
+  const late = new Promise((resolve) => setTimeout(() => resolve(null), READY));
+  return Promise.race([navigator.serviceWorker.ready, /** @type {Promise<null>} */ (late)]);
+}

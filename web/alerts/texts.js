@@ -1,0 +1,114 @@
+// @ts-check
+import { timeWords } from "../chat/days.js";
+import { reminderMinutes, remindWords } from "../words.js";
+/** @import {Settings} from "./types" */
+
+/** The texts about notifications. */
+export const ALERTS = {
+  title: "Notifications",
+  on: "Remind me of what is due",
+  about: "A task with a time reminds you then. Tasks that have only a day come together in one morning overview.",
+  off: "Nothing reminds you while this is off.",
+  saved: "Saved.",
+  device: {
+    title: "This device",
+    add: "Notify me on this device",
+    adding: "Asking this browser…",
+    added: "This device gets notifications now, also while this page is closed.",
+    has: "This device gets notifications, also while this page is closed.",
+    open: "While this page is open, it shows what is due by itself.",
+    denied: "Notifications of this page are blocked. Allow them in the settings that your browser has for this site, then try again.",
+    insecure:
+      "This page is open without https, so nothing can reach this device while the page is closed. Open it by https or on localhost: “On your phone” in the documents tells how.",
+    homeScreen:
+      "On an iPhone or iPad, only an app on the home screen gets notifications. Choose Share in Safari, then “Add to Home Screen”, and open this dialog there.",
+    unsupported: "This browser cannot receive notifications while the page is closed. Use another browser, or one of the other ways below.",
+    noWorker: "This page is not ready for notifications yet. Reload it, then try again.",
+    noService: "This browser's push service could not be reached. Check your connection and try again, or use one of the other ways below.",
+  },
+  channels: {
+    title: "Where they go",
+    about: "Each goes to the first of these. The next one is used only if that fails, or if a device does not show it.",
+    none: "Nowhere yet: they are shown only while this page is open.",
+    this: "this device",
+    on: "On",
+    off: "Off",
+    /** @param {string} problem */
+    stopped: (problem) => `Switched off. ${problem}`,
+    /** @param {string} when */
+    shown: (when) => `last shown ${when}`,
+    /** @param {string} when */
+    sent: (when) => `last sent ${when}`,
+    test: "Send a test",
+    up: "Move up",
+    turnOn: "Turn on",
+    turnOff: "Turn off",
+    remove: "Remove",
+    testing: "Sending a test…",
+    moved: "Moved.",
+    removed: "Removed.",
+  },
+  others: {
+    title: "Other ways",
+    add: "Add",
+    added: "Added. Send a test to see whether it arrives.",
+    leaves: "The titles of your tasks then leave this server.",
+  },
+  /** @type {Record<string, string>} */
+  kinds: { push: "Push", ntfy: "ntfy", webhook: "Webhook", email: "E-mail" },
+  when: {
+    title: "When",
+    remind: "A task with a time reminds me",
+    never: "Not at all",
+    digest: "Morning overview at",
+    digestHint: "Empty: no overview.",
+    quietFrom: "Quiet from",
+    quietUntil: "Quiet until",
+    quietHint: "What is due in quiet hours comes in one message at their end. Empty: none.",
+    quietHalf: "Quiet hours need both times, or none.",
+  },
+  recent: {
+    title: "Lately",
+    none: "Nothing was due yet.",
+    /** @type {Record<string, string>} */
+    kinds: { digest: "Morning overview", held: "What was due in quiet hours", schedule: "Schedule", test: "Test", task: "Tasks" },
+    /** @param {number} id */
+    task: (id) => `Task ${id}`,
+    late: "late",
+    /** What became of an alert that nothing has been sent of. @type {Record<string, string>} */
+    states: {
+      pending: "waiting to be sent",
+      held: "held until the quiet hours end",
+      merged: "in the message after the quiet hours",
+      shown: "shown on this page",
+      expired: "not sent: it was too late",
+      failed: "not sent: no way worked",
+      sent: "sent",
+    },
+    /** @type {Record<string, (name: string, when: string, problem: string) => string>} */
+    deliveries: {
+      sending: (name) => `being sent to ${name}`,
+      accepted: (name, when) => `sent to ${name} ${when}, not confirmed`,
+      shown: (name, when) => `shown on ${name} ${when}`,
+      gave_up: (name, when) => `not shown on ${name} by ${when}`,
+      failed: (name, _, problem) => `failed: ${name}${problem ? `. ${problem}` : ""}`,
+    },
+    removedChannel: "a removed channel",
+  },
+  inPage: {
+    title: "Reminders",
+    done: "Done",
+    snooze: "In 10 minutes",
+    open: "Open",
+    dismiss: "Dismiss",
+  },
+};
+
+/** Returns the choices of a default reminder. @param {Settings["remind"]} chosen @returns {[value: string, text: string][]} */
+export function reminderChoices(chosen) {
+  const minutes = reminderMinutes(chosen === "none" ? 0 : chosen);
+  return [...minutes.map((minutes) => /** @type {[string, string]} */ ([String(minutes), remindWords(minutes)])), ["none", ALERTS.when.never]];
+}
+
+/** @param {string} instant */
+export const when = (instant) => timeWords(new Date(instant));

@@ -1,0 +1,152 @@
+// @ts-check
+import { link } from "../address.js";
+import { TEXTS } from "../texts.js";
+import { html, nothing } from "../vendor/lit-html/lit-html.js";
+import { repeat } from "../vendor/lit-html/directives/repeat.js";
+import { FORMS, formView } from "./forms.js";
+import { ALERTS, reminderChoices, when } from "./texts.js";
+/** @import {NotificationsDialog, State} from "./dialog.js" */
+/** @import {Channel, RecentAlert, Settings} from "./types" */
+
+/** @param {State} state @param {NotificationsDialog} dialog */
+export const content = (state, dialog) => {
+  const { settings, status, problem } = state;
+  return html`
+    <h2 id="alerts-title" tabindex="-1" autofocus>${ALERTS.title}</h2>
+    ${settings ? [switchView(settings, dialog), settings.on ? [deviceView(state, dialog), channelsView(settings, dialog), othersView(state, dialog), timesView(settings, dialog)] : nothing, recentView(state)] : nothing}
+    <div class="end">
+      <p class="quiet" role="status" translate="no">${status ?? ""}</p>
+      ${problem ? html`<p class="problem" role="alert" dir="auto">${problem}</p>` : nothing}
+      <form method="dialog"><button type="submit" class="button">${TEXTS.close}</button></form>
+    </div>
+  `;
+};
+
+/** @param {Settings} settings @param {NotificationsDialog} dialog */
+const switchView = ({ on }, dialog) => html`
+  <label class="check"><input type="checkbox" .checked=${on} @change=${() => dialog.toggle(!on)} /> ${ALERTS.on}</label>
+  <p class="quiet">${on ? ALERTS.about : ALERTS.off}</p>
+`;
+
+/** Says whether this browser gets notifications, or why it cannot. @param {State} state @param {NotificationsDialog} dialog */
+function deviceView({ settings, obstacle }, dialog) {
+  const { channels = [], kinds = [] } = settings ?? {};
+  const push = kinds.find(({ kind }) => kind === "push");
+  const reason = push && !push.possible ? push.why_not : obstacle;
+  const has = channels.some(({ this_device }) => this_device);
+  return html`
+    <section aria-labelledby="alerts-device">
+      <h3 id="alerts-device">${ALERTS.device.title}</h3>
+      ${has
+        ? html`<p>${ALERTS.device.has}</p>`
+        : reason
+          ? html`<p>${reason}</p><p class="quiet">${ALERTS.device.open}</p>`
+          : html`<p><button type="button" class="button primary" @click=${dialog.addDevice}>${ALERTS.device.add}</button></p>`}
+    </section>
+  `;
+}
+
+/** @param {Settings} settings @param {NotificationsDialog} dialog */
+const channelsView = ({ channels }, dialog) => html`
+  <section aria-labelledby="alerts-channels">
+    <h3 id="alerts-channels">${ALERTS.channels.title}</h3>
+    <p class="quiet">${channels.length === 0 ? ALERTS.channels.none : channels.length > 1 ? ALERTS.channels.about : nothing}</p>
+    <ol>
+      ${repeat(channels, ({ id }) => id, (channel, at) => channelView(channel, at, dialog))}
+    </ol>
+  </section>
+`;
+
+/** @param {Channel} channel @param {number} at @param {NotificationsDialog} dialog */
+function channelView(channel, at, dialog) {
+  const { kind, name, state, problem, this_device, last_shown_at, last_sent_at } = channel;
+  const texts = ALERTS.channels;
+  const last = last_shown_at ? texts.shown(when(last_shown_at)) : last_sent_at ? texts.sent(when(last_sent_at)) : "";
+  const condition = problem && state === "off" ? texts.stopped(problem.message) : [state === "on" ? texts.on : texts.off, last].filter(Boolean).join(", ");
+  const button = (/** @type {string} */ text, /** @type {() => void} */ click) =>
+    html`<button type="button" class="text-button" aria-label="${text}: ${name}" @click=${click}>${text}</button>`;
+  return html`
+    <li>
+      <div translate="no">
+        <bdi>${name}</bdi> <span class="quiet">(${[ALERTS.kinds[kind] ?? kind, this_device && texts.this].filter(Boolean).join(", ")})</span><br />
+        <span class=${problem ? "problem" : "quiet"}>${condition}</span>
+        ${problem && state === "on" ? html`<br /><span class="problem">${problem.message}</span>` : nothing}
+      </div>
+      <div class="buttons">
+        ${state === "on" ? button(texts.test, () => dialog.test(channel)) : nothing}
+        ${at > 0 ? button(texts.up, () => dialog.move(channel, at - 1)) : nothing}
+        ${button(state === "on" ? texts.turnOff : texts.turnOn, () => dialog.turn(channel))} ${button(texts.remove, () => dialog.remove(channel))}
+      </div>
+    </li>
+  `;
+}
+
+/** Offers the kinds that are no device, or says why they cannot be added. @param {State} state @param {NotificationsDialog} dialog */
+function othersView({ settings, adding }, dialog) {
+  const kinds = (settings?.kinds ?? []).filter(({ kind }) => kind in FORMS);
+  const offer = (/** @type {string} */ kind) =>
+    html`<button type="button" class="button" aria-expanded=${adding?.kind === kind} @click=${() => dialog.show(adding?.kind === kind ? null : kind)}>${ALERTS.kinds[kind]}</button>`;
+  return html`
+    <details ?open=${adding !== null}>
+      <summary>${ALERTS.others.title}</summary>
+      <div class="row">${kinds.map(({ kind, possible }) => (possible ? offer(kind) : nothing))}</div>
+      ${kinds.map(({ possible, why_not }) => (possible ? nothing : html`<p class="quiet">${why_not}</p>`))}
+      ${adding ? formView(adding, dialog) : nothing}
+    </details>
+  `;
+}
+
+/** @param {Settings} settings @param {NotificationsDialog} dialog */
+const timesView = ({ remind, digest_time, quiet_from, quiet_until }, dialog) => html`
+  <section aria-labelledby="alerts-times">
+    <h3 id="alerts-times">${ALERTS.when.title}</h3>
+    <form class="times" @submit=${dialog.save}>
+      <label for="alerts-remind">${ALERTS.when.remind}</label>
+      <select id="alerts-remind" name="remind">
+        ${reminderChoices(remind).map(([value, text]) => html`<option value=${value} ?selected=${value === String(remind)}>${text}</option>`)}
+      </select>
+      ${timeInput("digest_time", ALERTS.when.digest, digest_time)}
+      <p class="quiet">${ALERTS.when.digestHint}</p>
+      ${timeInput("quiet_from", ALERTS.when.quietFrom, quiet_from)} ${timeInput("quiet_until", ALERTS.when.quietUntil, quiet_until)}
+      <p class="quiet">${ALERTS.when.quietHint}</p>
+      <button type="submit" class="button primary">${TEXTS.save}</button>
+    </form>
+  </section>
+`;
+
+/** @param {string} name @param {string} label @param {string | null} time */
+const timeInput = (name, label, time) => html`
+  <label for="alerts-${name}">${label}</label>
+  <input id="alerts-${name}" name=${name} type="time" value=${time?.slice(0, 5) ?? ""} />
+`;
+
+/** Lists what reached whom. @param {State} state */
+const recentView = ({ recent, titles, settings }) => html`
+  <section aria-labelledby="alerts-recent">
+    <h3 id="alerts-recent">${ALERTS.recent.title}</h3>
+    ${recent?.length === 0 ? html`<p class="quiet">${ALERTS.recent.none}</p>` : nothing}
+    <ul>
+      ${repeat(recent ?? [], ({ key }) => key, (alert) => recentRow(alert, titles, settings?.channels ?? []))}
+    </ul>
+  </section>
+`;
+
+/** @param {RecentAlert} alert @param {Map<number, string>} titles @param {Channel[]} channels */
+function recentRow({ kind, tasks, alert_at, late, state, deliveries }, titles, channels) {
+  const texts = ALERTS.recent;
+  const ways = deliveries.map((delivery) => {
+    const name = channels.find(({ id }) => id === delivery.channel)?.name ?? texts.removedChannel;
+    return texts.deliveries[delivery.state]?.(name, when(delivery.at), delivery.problem?.message ?? "") ?? delivery.state;
+  });
+  const outcome = [late && texts.late, ...(ways.length > 0 ? ways : [texts.states[state] ?? state])].filter(Boolean).join("; ");
+  const named = tasks.map(({ id }) => html`<a href=${link({ task: id })} dir="auto" @click=${closeDialog}>${titles.get(id) ?? texts.task(id)}</a> `);
+  return html`
+    <li translate="no">
+      <div>${kind === "task" && named.length > 0 ? named : (texts.kinds[kind] ?? kind)}</div>
+      <div class="quiet"><time datetime=${alert_at}>${when(alert_at)}</time>: <bdi>${outcome}</bdi></div>
+    </li>
+  `;
+}
+
+/** The page shows the task that the link names. @param {MouseEvent} event */
+const closeDialog = ({ target }) => /** @type {Element} */ (target).closest("dialog")?.close();
