@@ -15,6 +15,7 @@ const PAGE = scope;
 const ADDRESSES = /^(today|upcoming|all|done|deleted|t\/[1-9]\d{0,17}|c\/thr_[0-9a-f]{32})?$/;
 const TEXTS = {
   name: "To-do assistant",
+  browser: "This browser",
   unreadable: "There is a reminder. Open your tasks to see it.",
   actions: [
     { action: "done", title: "Done" },
@@ -22,13 +23,12 @@ const TEXTS = {
     { action: "open", title: "Open" }, // most browsers show two buttons, and open at a click on the notification itself
   ],
 };
+const UNREADABLE = "unreadable"; // shorter than any key
 const SNOOZE_MINUTES = 10;
 const ATTEMPTS = [0, 3_000, 15_000, 45_000]; // ms before each: browsers end a worker that takes minutes
 const RESPONSE_TIME = 5_000; // ms: a window can be opened for a few seconds after a click
-/** What a rejected action means: the task was changed, completed or deleted since. */
-const OUTDATED = [404, 409];
 
-/** An alert as the server pushes and lists it; the notification of each key replaces the one before. @typedef {{key: string, title: string, body: string, url: string, proof: string | null, actions: boolean}} Alert */
+/** An alert as the server pushes it, or as an open page fetches it, without `proof`; its notification replaces the one with the same key. @typedef {{key: string, title: string, body: string, url: string, proof: string | null, actions: boolean}} Alert */
 
 worker.addEventListener("install", (event) => event.waitUntil(install()));
 worker.addEventListener("activate", (event) => event.waitUntil(activate()));
@@ -89,7 +89,7 @@ worker.addEventListener("message", (event) => {
   for (const alert of event.data?.alerts ?? []) event.waitUntil(show(alert)); // of an open page
 });
 worker.addEventListener("notificationclick", (event) => event.waitUntil(act(event)));
-worker.addEventListener("notificationclose", (event) => event.waitUntil(acknowledge(event.notification.data?.proof, [0])));
+worker.addEventListener("notificationclose", (event) => event.waitUntil(acknowledge(event.notification.data, [0])));
 worker.addEventListener("pushsubscriptionchange", (event) => event.waitUntil(subscribeAgain(event)));
 
 /** Browsers demand that every push is shown, also one that cannot be read. @param {PushMessageData | null} data @returns {Alert} */
@@ -100,13 +100,14 @@ function readAlert(data) {
   } catch {
     // a push of another version, or of nobody
   }
-  return { key: "unreadable", title: TEXTS.name, body: TEXTS.unreadable, url: "", proof: null, actions: false };
+  return { key: UNREADABLE, title: TEXTS.name, body: TEXTS.unreadable, url: "", proof: null, actions: false };
 }
 
 /** Shows an alert, and then tells the server that it was shown. @param {Alert} alert */
 async function show({ key, title, body, url, proof, actions }) {
-  await notify(title, body, { tag: key, data: { key, proof, url }, ...(actions && { actions: TEXTS.actions }) });
-  await acknowledge(proof, ATTEMPTS);
+  const data = { key, proof, url };
+  await notify(title, body, { tag: key, data, ...(actions && { actions: TEXTS.actions }) });
+  await acknowledge(data, ATTEMPTS);
 }
 
 /** @param {string} title @param {string} body @param {object} options */
@@ -118,12 +119,16 @@ async function notify(title, body, options) {
 /** Removes the characters that reorder others, as in web/words.js. @param {unknown} text */
 const plain = (text) => String(text ?? "").replace(/\p{Bidi_Control}/gu, "");
 
-/** Sends the proof, which needs no session, again if the server cannot be reached. @param {string | null | undefined} proof @param {number[]} attempts */
-async function acknowledge(proof, attempts) {
-  if (!proof) return;
+/**
+ * Tells the server that an alert was shown, again if it cannot be reached. Of a push, the proof says it, without a session.
+ * @param {{key?: string, proof?: string | null} | null} data @param {number[]} attempts
+ */
+async function acknowledge(data, attempts) {
+  if (!data?.key || data.key === UNREADABLE) return;
   for (const pause of attempts) {
     await new Promise((resolve) => setTimeout(resolve, pause));
-    const response = await post("alerts/shown", { proof }).catch(() => null);
+    const sent = data.proof ? post("alerts/shown", { proof: data.proof }) : post(`alerts/${encodeURIComponent(data.key)}/shown`, {});
+    const response = await sent.catch(() => null);
     if (response && response.status < 500 && response.status !== 429) return;
   }
 }
@@ -137,25 +142,22 @@ const post = (path, body) =>
     signal: AbortSignal.timeout(RESPONSE_TIME),
   });
 
-/** Does what a button of the notification says; opens the page if there is none, or if it cannot be done. @param {NotificationEvent} event */
+/** Does what a button of the notification says; opens the page if there is none, or if it fails. @param {NotificationEvent} event */
 async function act({ notification, action }) {
   const { title, tag, data } = notification;
   notification.close();
-  const acknowledged = acknowledge(data?.proof, [0]);
-  const response = await request(data?.key, action);
-  if (response && OUTDATED.includes(response.status)) {
-    const { error } = await response.json().catch(() => ({}));
-    await notify(title, error, { tag, data: { url: data.url } });
-  } else if (!response?.ok) await open(data?.url);
+  const acknowledged = acknowledge(data, [0]);
+  const result = await request(data?.key, action).catch(() => null);
+  if (!result) await open(data?.url);
+  else if (!result.done) await notify(title, result.message, { tag, data: { url: data.url } });
   await acknowledged;
 }
 
-/** Asks the server to do it; null if there is nothing to do, or no response. @param {unknown} key @param {string} action @returns {Promise<Response | null>} */
+/** Asks the server to do it. Returns null if there is nothing to do, or if it fails; `done` is false if the task has changed since. @param {unknown} key @param {string} action @returns {Promise<{done: boolean, message: string} | null>} */
 async function request(key, action) {
-  const path = `alerts/${encodeURIComponent(String(key))}`;
-  if (action === "done") return post(`${path}/done`, {}).catch(() => null);
-  if (action === "snooze") return post(`${path}/snooze`, { minutes: SNOOZE_MINUTES }).catch(() => null);
-  return null;
+  if (action !== "done" && action !== "snooze") return null;
+  const response = await post(`alerts/${encodeURIComponent(String(key))}/${action}`, action === "snooze" ? { minutes: SNOOZE_MINUTES } : {});
+  return response.ok ? response.json() : null;
 }
 
 /** Shows an address of the page: in a window that is open, else in a new one. @param {unknown} url */
@@ -185,5 +187,5 @@ async function subscribeAgain(event) {
   const applicationServerKey = oldSubscription?.options.applicationServerKey;
   if (!newSubscription && !applicationServerKey) return;
   const subscription = newSubscription ?? (await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey }));
-  await post("alerts/channels", { kind: "push", target: subscription.toJSON() });
+  await post("alerts/channels", { kind: "push", name: TEXTS.browser, target: subscription.toJSON() });
 }

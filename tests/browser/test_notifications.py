@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser import screen, task_list
-from tests.browser.alerts_stand_in import AlertsApi, alert, channel
+from tests.browser.alerts_stand_in import OUTDATED, AlertsApi, alert, channel
 from tests.browser.conftest import OpenPage, Violations
 from tests.browser.task_list import TaskApi
 from tests.waiting import until
@@ -30,11 +30,20 @@ PushManager.prototype.subscribe = async function (options) {
 
 
 def delivery(channel_id: int, state: str, **fields: Any) -> dict[str, Any]:
-    return {"channel": channel_id, "kind": "push", "state": state, "at": AT, "problem": None, **fields}
+    names = {1: "Chrome on Android", 2: "Firefox on Linux", 3: "ntfy.example.com"}
+    return {
+        "channel": names[channel_id],
+        "channel_id": channel_id,
+        "kind": "push",
+        "state": state,
+        "at": AT,
+        "problem": None,
+        **fields,
+    }
 
 
 def recent(key: str, state: str, *deliveries: dict[str, Any], task: int = 1, **fields: Any) -> dict[str, Any]:
-    due: dict[str, Any] = {"kind": "task", "tasks": [{"id": task}], "alert_at": AT, "late": False}
+    due: dict[str, Any] = {"kind": "task", "tasks": [task], "alert_at": AT, "late": False}
     return {"key": key, "state": state, "deliveries": list(deliveries), **due, **fields}
 
 
@@ -83,7 +92,9 @@ async def test_dialog_says_what_reached_whom(open_page: OpenPage, tasks: TaskApi
         text = " ".join((await lately.nth(row).inner_text()).split())
         assert re.search(words, text), text
     channels = section(dialog, "Where they go").get_by_role("listitem")
-    await expect(channels.nth(0)).to_contain_text(re.compile(r"Chrome on Android \(Push\)\s*On, last shown "))
+    await expect(channels.nth(0)).to_contain_text(
+        re.compile(r"Chrome on Android \(target of Chrome on Android\)\s*On, last shown ")
+    )
     await expect(channels.nth(1)).to_contain_text(f"Switched off. {ENDED['message']}")
     assert await violations(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -131,7 +142,12 @@ async def test_notifications_are_switched_on_and_off(open_page: OpenPage) -> Non
 
 
 async def test_channels_are_added(open_page: OpenPage) -> None:
-    missing = {"kind": "email", "possible": False, "why_not": "E-mail is not set up here. Ask the operator."}
+    missing = {
+        "kind": "email",
+        "name": "E-mail",
+        "possible": False,
+        "why_not": "E-mail is not set up here. Ask the operator.",
+    }
     api = AlertsApi()
     api.settings["kinds"][3] = missing
     page = await open_page(prepare=api.prepare)
@@ -153,7 +169,7 @@ async def test_channels_are_added(open_page: OpenPage) -> None:
     await screen.button(dialog, "Add").click()
     await expect(dialog.get_by_role("status")).to_have_text("Added. Send a test to see whether it arrives.")
     target = {"server": "https://ntfy.example.com", "topic": topic}
-    assert api.asked == [("POST", "channels", {"kind": "ntfy", "target": target})] * 2
+    assert api.asked == [("POST", "channels", {"kind": "ntfy", "name": "ntfy", "target": target})] * 2
     await expect(dialog.get_by_label("Server", exact=True)).to_have_count(0)
 
 
@@ -177,7 +193,7 @@ async def test_channels_are_tested_moved_and_removed_by_keyboard(open_page: Open
     await expect(dialog.get_by_role("status")).to_have_text("Removed.")
     assert api.asked == [
         ("POST", "channels/3/test", None),
-        ("PATCH", "channels/3", {"position": 0}),
+        ("PATCH", "channels/3", {"position": 1}),
         ("PATCH", "channels/1", {"on": False}),
         ("DELETE", "channels/3", None),
     ]
@@ -204,7 +220,7 @@ async def test_this_device_is_added(open_page: OpenPage) -> None:
     await add.click()
     await expect(device).to_contain_text("This device gets notifications, also while this page is closed.")
     target = {"endpoint": "https://push.example/1", "keys": {}}
-    assert api.asked == [("POST", "channels", {"kind": "push", "target": target})]
+    assert api.asked == [("POST", "channels", {"kind": "push", "name": "Chrome on Linux", "target": target})]
     assert await page.evaluate("window.subscribed") == {"userVisibleOnly": True, "applicationServerKey": "BA"}
 
 
@@ -260,19 +276,19 @@ async def test_page_shows_what_is_due_itself(open_page: OpenPage, violations: Vi
     shown = reminders(page).get_by_role("listitem")
     await expect(shown).to_have_count(2)
     await expect(shown.first).to_contain_text("<b>mum</b>")
-    await until(lambda: [path for _, path, _ in api.asked] == ["shown", "shown"])
-    assert [body for _, _, body in api.asked] == [{"key": "k1"}, {"key": "k2"}]
+    await until(lambda: [path for _, path, _ in api.asked] == ["k1/shown", "k2/shown"])
     assert await violations(page) == []
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     await expect(shown.last.get_by_role("button")).to_have_text(["", "Open"], use_inner_text=True)
 
-    api.rejections["k1/done"] = 409, "The task has another time now, so nothing was done."
+    api.is_current = False
     await shown.first.get_by_role("button", name=re.compile("^Done")).click()
-    await expect(shown.first.get_by_role("alert")).to_have_text("The task has another time now, so nothing was done.")
+    await expect(shown.first.get_by_role("alert")).to_have_text(OUTDATED)
     await expect(shown.first.get_by_role("button", name=re.compile("^Done|^In 10 minutes"))).to_have_count(0)
     await shown.first.get_by_role("button", name=re.compile("^Dismiss")).click()
     await expect(shown).to_have_count(1)
 
+    api.is_current = True
     api.unshown = [alert("k3", "Buy milk", task=7)]
     await look(page)
     await expect(shown).to_have_count(2)

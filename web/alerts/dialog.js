@@ -4,7 +4,7 @@ import { fetchFromHere } from "../http.js";
 import { TEXTS } from "../texts.js";
 import { render } from "../vendor/lit-html/lit-html.js";
 import { openForm } from "./forms.js";
-import { findObstacle, PushProblem, register, subscribe, unsubscribe } from "./push.js";
+import { findObstacle, findOwnChannel, PushProblem, register, subscribe, unsubscribe } from "./push.js";
 import { ALERTS } from "./texts.js";
 import { content } from "./views.js";
 /** @import {Adding} from "./forms.js" */
@@ -75,8 +75,9 @@ export class NotificationsDialog {
   addDevice = () =>
     this.#work(async () => {
       const { settings } = this.#state;
-      if (!settings?.push_key) return this.#draw({ problem: ALERTS.device.noService });
-      const asked = subscribe(settings.push_key);
+      if (!settings) return;
+      const isEnded = (findOwnChannel(settings.channels)?.problem ?? null) !== null;
+      const asked = subscribe(settings.push_key, isEnded);
       this.#draw({ status: ALERTS.device.adding });
       const response = await this.#read(await register(await asked));
       if (response) await this.#load(ALERTS.device.added);
@@ -95,7 +96,7 @@ export class NotificationsDialog {
     const fields = [...new FormData(/** @type {HTMLFormElement} */ (event.target))].map(([name, value]) => [name, String(value).trim()]);
     const target = Object.fromEntries(fields.filter(([, value]) => value));
     void this.#work(async () => {
-      if (!(await this.#ask("POST", "alerts/channels", { kind, target }))) return;
+      if (!(await this.#ask("POST", "alerts/channels", { kind, name: ALERTS.kinds[kind ?? ""], target }))) return;
       this.#state.adding = null;
       await this.#load(ALERTS.others.added);
       this.#focusTitle();
@@ -107,10 +108,13 @@ export class NotificationsDialog {
     this.#work(async () => {
       this.#draw({ status: ALERTS.channels.testing });
       const response = await this.#ask("POST", `alerts/channels/${id}/test`);
-      if (response) await this.#load((await response.json()).message);
+      if (!response) return;
+      const { accepted, message } = await response.json();
+      await this.#load(message);
+      if (!accepted) this.#draw({ problem: message });
     });
 
-  /** @param {Channel} channel @param {number} position */
+  /** @param {Channel} channel @param {number} position which counts from 1 */
   move = ({ id }, position) =>
     this.#work(async () => {
       await this.#change("PATCH", `alerts/channels/${id}`, { position }, ALERTS.channels.moved);
@@ -121,10 +125,10 @@ export class NotificationsDialog {
   turn = ({ id, state }) => this.#work(() => this.#change("PATCH", `alerts/channels/${id}`, { on: state !== "on" }));
 
   /** @param {Channel} channel */
-  remove = ({ id, this_device }) =>
+  remove = (channel) =>
     this.#work(async () => {
-      if (this_device) await unsubscribe();
-      await this.#change("DELETE", `alerts/channels/${id}`, undefined, ALERTS.channels.removed);
+      if (channel === findOwnChannel(this.#state.settings?.channels ?? [])) await unsubscribe();
+      await this.#change("DELETE", `alerts/channels/${channel.id}`, undefined, ALERTS.channels.removed);
       this.#focusTitle();
     });
 
@@ -160,7 +164,7 @@ export class NotificationsDialog {
   /** Loads the titles of the tasks, which alerts do not store. @param {RecentAlert[]} alerts */
   async #loadTitles(alerts) {
     const { titles } = this.#state;
-    const ids = new Set(alerts.flatMap(({ kind, tasks }) => (kind === "task" ? tasks.map(({ id }) => id) : [])));
+    const ids = new Set(alerts.flatMap(({ kind, tasks }) => (kind === "task" ? tasks : [])));
     const load = async (/** @type {number} */ id) => {
       const response = await fetchFromHere(`tasks/${id}`).catch(() => null);
       if (response?.ok) titles.set(id, (await response.json()).title);

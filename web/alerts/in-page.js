@@ -27,7 +27,7 @@ export function showInPage(alerts, page) {
     document.body.append(place);
   }
   draw(page);
-  for (const { key } of added) void post(page, "alerts/shown", { key });
+  for (const { key } of added) void post(page, `alerts/${encodeURIComponent(key)}/shown`, {});
 }
 
 /** Removes the alerts of a user who has left. */
@@ -62,8 +62,10 @@ function row({ alert, problem }, page) {
   const act = (/** @type {string} */ action, /** @type {object} */ values) => async () => {
     const response = await post(page, `alerts/${encodeURIComponent(key)}/${action}`, values);
     if (!shown.has(key)) return; // it was dismissed, or the user has left meanwhile
-    if (response?.ok) return dismiss();
-    shown.set(key, { alert: { ...alert, actions: response?.status !== 409 && actions }, problem: response ? await sentence(response) : TEXTS.unreachable });
+    const result = response?.ok ? await response.json() : null;
+    if (result?.done) return dismiss();
+    const problem = result?.message ?? (response ? await sentence(response) : TEXTS.unreachable);
+    shown.set(key, { alert: { ...alert, actions: actions && !result }, problem });
     draw(page);
   };
   return html`

@@ -12,6 +12,7 @@ export const ALERTS = {
   saved: "Saved.",
   device: {
     title: "This device",
+    name: "This browser",
     add: "Notify me on this device",
     adding: "Asking this browser…",
     added: "This device gets notifications now, also while this page is closed.",
@@ -93,7 +94,6 @@ export const ALERTS = {
       gave_up: (name, when) => `not shown on ${name} by ${when}`,
       failed: (name, _, problem) => `failed: ${name}${problem ? `. ${problem}` : ""}`,
     },
-    removedChannel: "a removed channel",
   },
   inPage: {
     title: "Reminders",

@@ -3,6 +3,8 @@ export interface Channel {
   id: number;
   kind: string;
   name: string;
+  /** Where it sends, without what is secret. */
+  target: string;
   state: "on" | "off";
   problem: { code: string; message: string } | null;
   /** Whether it says what it has shown. */
@@ -21,20 +23,20 @@ export interface Settings {
   digest_time: string | null;
   quiet_from: string | null;
   quiet_until: string | null;
-  push_key: string | null;
+  push_key: string;
   channels: Channel[];
-  kinds: { kind: string; possible: boolean; why_not: string | null }[];
+  kinds: { kind: string; name: string; possible: boolean; why_not: string | null }[];
 }
 
 /** An alert of `GET /alerts`. */
 export interface RecentAlert {
   key: string;
   kind: string;
-  tasks: { id: number; title?: string | null }[];
+  tasks: number[];
   alert_at: string;
   late: boolean;
   state: string;
-  deliveries: { channel: number | null; kind: string; state: string; at: string; problem?: { message: string } | null }[];
+  deliveries: { channel: string; kind: string; state: string; at: string; problem?: { message: string } | null }[];
 }
 
 /** An alert that an open page shows, as it is pushed. */

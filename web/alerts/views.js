@@ -4,6 +4,7 @@ import { TEXTS } from "../texts.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { FORMS, formView } from "./forms.js";
+import { findOwnChannel } from "./push.js";
 import { ALERTS, reminderChoices, when } from "./texts.js";
 /** @import {NotificationsDialog, State} from "./dialog.js" */
 /** @import {Channel, RecentAlert, Settings} from "./types" */
@@ -33,7 +34,7 @@ function deviceView({ settings, obstacle }, dialog) {
   const { channels = [], kinds = [] } = settings ?? {};
   const push = kinds.find(({ kind }) => kind === "push");
   const reason = push && !push.possible ? push.why_not : obstacle;
-  const has = channels.some(({ this_device }) => this_device);
+  const has = findOwnChannel(channels)?.state === "on";
   return html`
     <section aria-labelledby="alerts-device">
       <h3 id="alerts-device">${ALERTS.device.title}</h3>
@@ -52,14 +53,14 @@ const channelsView = ({ channels }, dialog) => html`
     <h3 id="alerts-channels">${ALERTS.channels.title}</h3>
     <p class="quiet">${channels.length === 0 ? ALERTS.channels.none : channels.length > 1 ? ALERTS.channels.about : nothing}</p>
     <ol>
-      ${repeat(channels, ({ id }) => id, (channel, at) => channelView(channel, at, dialog))}
+      ${repeat(channels, ({ id }) => id, (channel, at) => channelView(channel, at, channel === findOwnChannel(channels), dialog))}
     </ol>
   </section>
 `;
 
-/** @param {Channel} channel @param {number} at @param {NotificationsDialog} dialog */
-function channelView(channel, at, dialog) {
-  const { kind, name, state, problem, this_device, last_shown_at, last_sent_at } = channel;
+/** @param {Channel} channel @param {number} at @param {boolean} isOwn whether it is this browser @param {NotificationsDialog} dialog */
+function channelView(channel, at, isOwn, dialog) {
+  const { name, target, state, problem, last_shown_at, last_sent_at } = channel;
   const texts = ALERTS.channels;
   const last = last_shown_at ? texts.shown(when(last_shown_at)) : last_sent_at ? texts.sent(when(last_sent_at)) : "";
   const condition = problem && state === "off" ? texts.stopped(problem.message) : [state === "on" ? texts.on : texts.off, last].filter(Boolean).join(", ");
@@ -68,13 +69,13 @@ function channelView(channel, at, dialog) {
   return html`
     <li>
       <div translate="no">
-        <bdi>${name}</bdi> <span class="quiet">(${[ALERTS.kinds[kind] ?? kind, this_device && texts.this].filter(Boolean).join(", ")})</span><br />
+        <bdi>${name}</bdi> <span class="quiet">(${isOwn ? texts.this : target})</span><br />
         <span class=${problem ? "problem" : "quiet"}>${condition}</span>
         ${problem && state === "on" ? html`<br /><span class="problem">${problem.message}</span>` : nothing}
       </div>
       <div class="buttons">
         ${state === "on" ? button(texts.test, () => dialog.test(channel)) : nothing}
-        ${at > 0 ? button(texts.up, () => dialog.move(channel, at - 1)) : nothing}
+        ${at > 0 ? button(texts.up, () => dialog.move(channel, at)) : nothing}
         ${button(state === "on" ? texts.turnOff : texts.turnOn, () => dialog.turn(channel))} ${button(texts.remove, () => dialog.remove(channel))}
       </div>
     </li>
@@ -121,25 +122,25 @@ const timeInput = (name, label, time) => html`
 `;
 
 /** Lists what reached whom. @param {State} state */
-const recentView = ({ recent, titles, settings }) => html`
+const recentView = ({ recent, titles }) => html`
   <section aria-labelledby="alerts-recent">
     <h3 id="alerts-recent">${ALERTS.recent.title}</h3>
     ${recent?.length === 0 ? html`<p class="quiet">${ALERTS.recent.none}</p>` : nothing}
     <ul>
-      ${repeat(recent ?? [], ({ key }) => key, (alert) => recentRow(alert, titles, settings?.channels ?? []))}
+      ${repeat(recent ?? [], ({ key }) => key, (alert) => recentRow(alert, titles))}
     </ul>
   </section>
 `;
 
-/** @param {RecentAlert} alert @param {Map<number, string>} titles @param {Channel[]} channels */
-function recentRow({ kind, tasks, alert_at, late, state, deliveries }, titles, channels) {
+/** @param {RecentAlert} alert @param {Map<number, string>} titles */
+function recentRow({ kind, tasks, alert_at, late, state, deliveries }, titles) {
   const texts = ALERTS.recent;
   const ways = deliveries.map((delivery) => {
-    const name = channels.find(({ id }) => id === delivery.channel)?.name ?? texts.removedChannel;
-    return texts.deliveries[delivery.state]?.(name, when(delivery.at), delivery.problem?.message ?? "") ?? delivery.state;
+    const words = texts.deliveries[delivery.state];
+    return words?.(delivery.channel, when(delivery.at), delivery.problem?.message ?? "") ?? delivery.state;
   });
   const outcome = [late && texts.late, ...(ways.length > 0 ? ways : [texts.states[state] ?? state])].filter(Boolean).join("; ");
-  const named = tasks.map(({ id }) => html`<a href=${link({ task: id })} dir="auto" @click=${closeDialog}>${titles.get(id) ?? texts.task(id)}</a> `);
+  const named = tasks.map((id) => html`<a href=${link({ task: id })} dir="auto" @click=${closeDialog}>${titles.get(id) ?? texts.task(id)}</a> `);
   return html`
     <li translate="no">
       <div>${kind === "task" && named.length > 0 ? named : (texts.kinds[kind] ?? kind)}</div>

@@ -1,0 +1,125 @@
+"""A browser to which pushes are delivered, with the notifications that its service worker shows.
+
+Headless Chromium receives pushes by its debugger's protocol, and subscribes to no push service. Its shell without
+windows grants no permission for notifications: there, and only there, a list in the worker stands in for what is shown.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Self
+
+from playwright.async_api import CDPSession, Page, Worker
+
+from tests.browser import screen
+from tests.waiting import until
+
+Json = dict[str, Any]
+_STAND_IN = """() => {
+    self.opened = [];
+    clients.openWindow = async (url) => void opened.push(url); // this needs a real click, as the next does
+    WindowClient.prototype.focus = async function () { return this; };
+    if (Notification.permission === "granted") return;
+    let shown = [];
+    registration.getNotifications = async () => shown;
+    registration.showNotification = async (title, options) => {
+        const close = () => (shown = shown.filter((one) => one !== notification));
+        const notification = { title, ...options, close };
+        shown = [...shown.filter(({ tag }) => tag !== options.tag), notification];
+    };
+}"""
+_SHOWN = """async () => {
+    const actionsOf = ({ actions = [] }) => actions.map(({ action }) => action);
+    const shown = await registration.getNotifications();
+    return shown.map((one) => ({ title: one.title, body: one.body, tag: one.tag, actions: actionsOf(one) }));
+}"""
+_EVENT = """async ([type, tag, action]) => {
+    const notification = (await registration.getNotifications()).find((one) => one.tag === tag);
+    if (!notification) throw new Error(`no notification ${tag}`);
+    const work = [];
+    const waitUntil = (one) => work.push(one);
+    const event = Object.assign(new ExtendableEvent(type), { notification, action, waitUntil });
+    self.dispatchEvent(event);
+    await Promise.all(work);
+}"""
+_FAIL = """() => {
+    self.failed = 0;
+    self.send = fetch;
+    self.fetch = async () => {
+        failed += 1;
+        throw new TypeError("Failed to fetch");
+    };
+}"""
+PERMISSION = """try {
+    if (Notification.permission !== "granted") {
+        Object.defineProperty(Notification, "permission", { get: () => "granted" });
+        Notification.requestPermission = async () => "granted";
+    }
+} catch {}"""
+"""A script for pages: lets them ask the worker for notifications."""
+
+
+class Device:
+    def __init__(self, page: Page, worker: Worker, cdp: CDPSession, registration: str) -> None:
+        self.page, self.worker = page, worker
+        self._cdp, self._registration = cdp, registration
+
+    @classmethod
+    async def of(cls, page: Page) -> Self:
+        """Takes the worker of an open page, once it controls the page."""
+        registrations: list[Json] = []
+        cdp = await page.context.new_cdp_session(page)
+        cdp.on("ServiceWorker.workerRegistrationUpdated", lambda event: registrations.extend(event["registrations"]))
+        await cdp.send("ServiceWorker.enable")
+        await page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+        await screen.until(page, "navigator.serviceWorker.controller")
+        await until(lambda: registrations and page.context.service_workers)
+        worker = page.context.service_workers[0]
+        await worker.evaluate(_STAND_IN)
+        return cls(page, worker, cdp, registrations[-1]["registrationId"])
+
+    async def push(self, message: Json | str) -> None:
+        origin = await self.page.evaluate("location.origin")
+        data = message if isinstance(message, str) else json.dumps(message)
+        target = {"origin": origin, "registrationId": self._registration}
+        await self._cdp.send("ServiceWorker.deliverPushMessage", {**target, "data": data})
+
+    async def shown(self) -> list[Json]:
+        return await self.worker.evaluate(_SHOWN)
+
+    async def until_shown(self, *titles: str) -> list[Json]:
+        """Waits until these notifications are shown, in any order, and returns them."""
+
+        async def find() -> list[Json] | None:
+            shown = await self.shown()
+            return shown if sorted(one["title"] for one in shown) == sorted(titles) else None
+
+        return await until(find) if titles else await self._until_none()
+
+    async def _until_none(self) -> list[Json]:
+        async def is_empty() -> bool:
+            return await self.shown() == []
+
+        await until(is_empty)
+        return []
+
+    async def click(self, tag: str, action: str = "") -> None:
+        """Clicks on a notification or one of its buttons, and waits until the worker has done what follows."""
+        await self.worker.evaluate(_EVENT, ["notificationclick", tag, action])
+
+    async def dismiss(self, tag: str) -> None:
+        await self.worker.evaluate(_EVENT, ["notificationclose", tag, ""])
+
+    async def opened(self) -> list[str]:
+        """The addresses of the windows that the worker has opened."""
+        return await self.worker.evaluate("opened")
+
+    @asynccontextmanager
+    async def unreachable_server(self) -> AsyncIterator[None]:
+        """Lets each request of the worker fail, as without a connection, and counts them."""
+        await self.worker.evaluate(_FAIL)
+        yield
+        await self.worker.evaluate("() => { fetch = send; }")
+
+    async def failed_requests(self) -> int:
+        return await self.worker.evaluate("failed")
