@@ -182,14 +182,14 @@ async function beginBackgroundWork() {
   const modules = await Promise.all([import("./alerts/unshown.js"), import("./offline.js"), import("./profile.js")]).catch(() => null);
   if (!modules || !panes.list) return; // the server cannot be reached, or they have signed out meanwhile
   const [{ UnshownAlerts }, { openOffline }, { followProfile }] = modules;
-  unshown ??= new UnshownAlerts(fetchFromHere, openTask);
+  unshown ??= new UnshownAlerts(fetchFromHere, openAddress);
   void askForZone(followProfile);
-  await openOffline((address) => router.go(parse(address) ?? {}));
+  await openOffline(openAddress);
   if (panes.list) await unshown.begin();
 }
 
-/** @param {number | null} task null: an alert of several, which Today has */
-const openTask = (task) => router.go(task === null ? { view: "today" } : { task });
+/** Shows what a notification is about. @param {URL} address which the server may have made with another name of its own */
+const openAddress = (address) => router.go(parse(address) ?? { view: "today" });
 
 /** Shows the name of the profile, and asks for the time zone if this device is in another one. @param {typeof import("./profile.js").followProfile} followProfile */
 async function askForZone(followProfile) {

@@ -170,15 +170,18 @@ async function open(url) {
   await page.focus();
 }
 
-/** Returns the address of the page that an alert names; the page itself if it names another. @param {unknown} url */
+/**
+ * Returns the address of the page that an alert names, here: the server may know itself by another name than this browser does.
+ * What is none of the page becomes the page itself.
+ * @param {unknown} url
+ */
 function addressOf(url) {
-  const path = String(url ?? "");
-  const { href } = new URL(URL.canParse(path, scope) ? path : "", scope);
-  return href.startsWith(scope) ? href : scope;
+  const path = URL.canParse(String(url), scope) ? pathOf(String(url)) : "";
+  return new URL(ADDRESSES.test(path) ? path : "", scope).href;
 }
 
 /** The path below this installation. @param {string} url */
-const pathOf = (url) => new URL(url).pathname.slice(new URL(scope).pathname.length);
+const pathOf = (url) => new URL(url, scope).pathname.slice(new URL(scope).pathname.length);
 
 /** The push service has ended the subscription. The page subscribes when it is opened next, if this fails. @param {Event} event */
 async function subscribeAgain(event) {

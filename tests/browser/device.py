@@ -63,12 +63,13 @@ class Device:
     def __init__(self, page: Page, worker: Worker, cdp: CDPSession, registration: str) -> None:
         self.page, self.worker = page, worker
         self._cdp, self._registration = cdp, registration
+        self._origin = "/".join(page.url.split("/")[:3])
 
     @classmethod
     async def of(cls, page: Page) -> Self:
         """Takes the worker of an open page, once it controls the page."""
         registrations: list[Json] = []
-        cdp = await page.context.new_cdp_session(page)
+        cdp = await page.context.new_cdp_session(await page.context.new_page())  # which stays when the page is closed
         cdp.on("ServiceWorker.workerRegistrationUpdated", lambda event: registrations.extend(event["registrations"]))
         await cdp.send("ServiceWorker.enable")
         await page.evaluate("navigator.serviceWorker.ready.then(() => null)")
@@ -79,9 +80,8 @@ class Device:
         return cls(page, worker, cdp, registrations[-1]["registrationId"])
 
     async def push(self, message: Json | str) -> None:
-        origin = await self.page.evaluate("location.origin")
         data = message if isinstance(message, str) else json.dumps(message)
-        target = {"origin": origin, "registrationId": self._registration}
+        target = {"origin": self._origin, "registrationId": self._registration}
         await self._cdp.send("ServiceWorker.deliverPushMessage", {**target, "data": data})
 
     async def shown(self) -> list[Json]:

@@ -13,15 +13,25 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_what_a_push_says_is_data(open_page: OpenPage) -> None:
+    """It opens no page of others, and the task here even if the server calls itself otherwise."""
     device = await Device.of(await open_page(permissions=["notifications"]))
-    await device.push(
-        alert("k1", "Call \u202e<b>mum</b>", body="at \u20663:00 PM", url="https://elsewhere.example/t/1")
-    )
+    url = device.page.url
+    await device.push(alert("k1", "Call \u202e<b>mum</b>", body="at \u20663:00 PM", url="https://elsewhere.example/x"))
     [shown] = await device.until_shown("Call <b>mum</b>")
     assert (shown["tag"], shown["body"]) == ("k1", "at 3:00 PM")
     await device.page.close()
     await device.click("k1")
-    assert [address.rpartition(":")[2].partition("/")[2] for address in await device.opened()] == [""]
+    for address in (
+        "https://elsewhere.example/t/7",
+        "//elsewhere.example",
+        "javascript:alert(1)",
+        "http://[",
+        "t/8?x=1",
+    ):
+        await device.push(alert("k2", "Call mum", url=address))
+        await device.until_shown("Call mum")
+        await device.click("k2")
+    assert await device.opened() == [url, f"{url}t/7", url, url, url, f"{url}t/8"]
 
 
 async def test_push_that_cannot_be_read_is_shown(open_page: OpenPage) -> None:

@@ -10,7 +10,7 @@ import { ALERTS } from "./texts.js";
 const MESSAGES = ALERTS.inPage;
 const SNOOZE_MINUTES = 10;
 
-/** @typedef {{send: typeof fetch, open: (taskId: number | null) => void}} Page */
+/** @typedef {{send: typeof fetch, open: (address: URL) => void}} Page */
 
 /** What is shown, by its key; `problem`: why an action was not done. @type {Map<string, {alert: Alert, problem?: string}>} */
 const shown = new Map();
@@ -50,14 +50,14 @@ function draw(page) {
 
 /** @param {{alert: Alert, problem?: string}} shown @param {Page} page */
 function row({ alert, problem }, page) {
-  const { key, title, body, task, actions } = alert;
+  const { key, title, body, url, actions } = alert;
   const dismiss = () => {
     shown.delete(key);
     draw(page);
   };
   const open = () => {
     dismiss();
-    page.open(task);
+    page.open(new URL(url, document.baseURI));
   };
   const act = (/** @type {string} */ action, /** @type {object} */ values) => async () => {
     const response = await post(page, `alerts/${encodeURIComponent(key)}/${action}`, values);
@@ -70,7 +70,7 @@ function row({ alert, problem }, page) {
   };
   return html`
     <li>
-      <div><strong dir="auto" translate="no">${title}</strong><br /><span dir="auto">${body}</span></div>
+      <div><strong dir="auto" translate="no">${title}</strong><br /><span class="body" dir="auto">${body}</span></div>
       ${iconButton("close", `${MESSAGES.dismiss}: ${title}`, dismiss)}
       ${problem ? html`<p class="problem" role="alert" dir="auto">${problem}</p>` : nothing}
       <div class="buttons">

@@ -17,7 +17,7 @@ export class UnshownAlerts {
   #fetch;
   #open;
 
-  /** @param {typeof fetch} send @param {(taskId: number | null) => void} open shows the task of an alert */
+  /** @param {typeof fetch} send @param {(address: URL) => void} open shows what an alert is about */
   constructor(send, open) {
     this.#fetch = send;
     this.#open = open;
