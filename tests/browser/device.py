@@ -50,6 +50,12 @@ _FAIL = """() => {
         throw new TypeError("Failed to fetch");
     };
 }"""
+_CALL = """async ([method, path, body]) => {
+    const headers = { "Content-Type": "application/json" };
+    const response = await fetch(path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.status === 204 ? null : response.json();
+}"""
 PERMISSION = """try {
     if (Notification.permission !== "granted") {
         Object.defineProperty(Notification, "permission", { get: () => "granted" });
@@ -57,6 +63,20 @@ PERMISSION = """try {
     }
 } catch {}"""
 """A script for pages: lets them ask the worker for notifications."""
+
+
+SUBSCRIPTION = {
+    "endpoint": "https://updates.push.services.mozilla.com/wpush/v2/a-device",
+    "keys": {
+        "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        "auth": "BTBZMqHH6r4Tts7J_aSIgg",
+    },
+}
+
+
+async def call(page: Page, method: str, path: str, body: Json | None = None) -> Any:
+    """Asks the server as the page does, in its session."""
+    return await page.evaluate(_CALL, [method, path, body])
 
 
 class Device:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,10 @@ def program() -> str:
 
 
 @contextlib.asynccontextmanager
-async def firefox(preferences: dict[str, int] | None = None) -> AsyncIterator["Firefox"]:
+async def firefox(preferences: Mapping[str, int | str] | None = None) -> AsyncIterator["Firefox"]:
     """A window of a new user's browser."""
     with tempfile.TemporaryDirectory(prefix="firefox-") as profile:
-        lines = [f'user_pref("{name}", {value});' for name, value in (preferences or {}).items()]
+        lines = [f'user_pref("{name}", {json.dumps(value)});' for name, value in (preferences or {}).items()]
         (Path(profile) / "user.js").write_text("\n".join(lines))
         options = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0"]
         process = await asyncio.create_subprocess_exec(program(), *options, stderr=asyncio.subprocess.PIPE)
