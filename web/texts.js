@@ -572,10 +572,6 @@ export const LIST = {
   redoNext: "Redo again to redo the change before it.",
   /** @param {string} named @param {number} more */
   andMore: (named, more) => `${named} and ${counted(more)} more`,
-  /** Those that are no number of minutes. @type {Record<string, string>} */
-  reminders: { default: "As usual", none: "No reminder" },
-  /** @param {string} words */
-  reminder: (words) => `Reminder: ${words}`,
   labels: "Labels",
   labelsHint: "home, work",
   knownLabels: "Your labels",

@@ -124,22 +124,6 @@ function ordinal(number) {
   return `${number}${ending}`;
 }
 
-/** How long before its time a task usually reminds, in minutes. */
-const REMINDERS = [0, 5, 10, 15, 30, 60, 120, 1440, 2880, 10080];
-
-/** Returns the usual times in order, and this one. @param {number} minutes */
-export const reminderMinutes = (minutes) => [...new Set([...REMINDERS, minutes])].sort((one, other) => one - other);
-
-const DURATIONS = /** @type {const} */ ([[10080, "week"], [1440, "day"], [60, "hour"], [1, "minute"]]);
-
-/** "At the time" or "2 hours before". @param {number} minutes */
-export function remindWords(minutes) {
-  if (minutes === 0) return "At the time";
-  const [size, unit] = DURATIONS.find(([size]) => minutes % size === 0) ?? DURATIONS[3];
-  const count = minutes / size;
-  return `${counted(count)} ${unit}${count === 1 ? "" : "s"} before`;
-}
-
 /**
  * Removes the characters that reorder others. A text in quotes, a title, a label or a name can be isolated by an element with
  * `dir`; in the page's title, a tooltip, a notice or a file name, it would reorder what is beside it.

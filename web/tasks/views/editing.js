@@ -62,7 +62,7 @@ function notesOf({ name, label, options }, editing, ui) {
     ${theirs === undefined
       ? nothing
       : html`<p class="elsewhere">
-          <span role="status">${label}: ${LIST.changedElsewhere} “<bdi translate="no">${options?.(theirs ?? "").find(([value]) => value === theirs)?.[1] ?? theirs}</bdi>”</span>
+          <span role="status">${label}: ${LIST.changedElsewhere} “<bdi translate="no">${options?.[theirs] ?? theirs}</bdi>”</span>
           <button type="button" class="text-button" aria-label="${LIST.keepMine}: ${label}" @click=${settle(true)}>${LIST.keepMine}</button>
           <button type="button" class="text-button" aria-label="${LIST.takeTheirs}: ${label}" @click=${settle(false)}>${LIST.takeTheirs}</button>
         </p>`}
@@ -88,7 +88,7 @@ const area = ({ name, label, lines, hint }, { written, problem }) => html`
 const field = (input, { written, problem }) => html`
   <label class=${input.options ? nothing : (input.type ?? "text")}
     ><span>${input.label}</span>
-    ${input.options ? selectView(input.name, input.options(written[input.name]), written[input.name]) : line(input, written[input.name], problem?.input === input.name)}
+    ${input.options ? selectView(input.name, Object.entries(input.options), written[input.name]) : line(input, written[input.name], problem?.input === input.name)}
   </label>
 `;
 
