@@ -42,6 +42,13 @@ _EVENT = """async ([type, tag, action]) => {
     self.dispatchEvent(event);
     await Promise.all(work);
 }"""
+_RENEWED = """async (subscription) => {
+    const work = [];
+    const newSubscription = { toJSON: () => subscription };
+    const waitUntil = (one) => work.push(one);
+    self.dispatchEvent(Object.assign(new ExtendableEvent("pushsubscriptionchange"), { newSubscription, waitUntil }));
+    await Promise.all(work);
+}"""
 _FAIL = """() => {
     self.failed = 0;
     self.send = fetch;
@@ -133,6 +140,10 @@ class Device:
     async def opened(self) -> list[str]:
         """The addresses of the windows that the worker has opened."""
         return await self.worker.evaluate("opened")
+
+    async def renew_subscription(self, subscription: Json) -> None:
+        """Says that the push service has replaced the subscription, and waits for what the worker does."""
+        await self.worker.evaluate(_RENEWED, subscription)
 
     @asynccontextmanager
     async def unreachable_server(self) -> AsyncIterator[None]:

@@ -265,6 +265,41 @@ async def test_rejected_permission_is_reported(open_page: OpenPage) -> None:
     assert api.asked == []
 
 
+SUBSCRIBED = """
+const subscription = {
+  endpoint: 'https://push.example/1',
+  toJSON: () => ({ endpoint: 'https://push.example/1', keys: {} }),
+  unsubscribe: async () => (window.unsubscribed = true),
+};
+PushManager.prototype.getSubscription = async () => (window.unsubscribed ? null : subscription);
+"""
+
+
+async def test_new_session_takes_the_device_over(open_page: OpenPage) -> None:
+    """The channel is of the session that has made it; it is given to the server again, once in a session."""
+    api = AlertsApi()
+
+    async def prepare(page: Page) -> None:
+        await api.prepare(page)
+        await page.add_init_script(GRANTED % "granted" + SUBSCRIBED)
+
+    page = await open_page(prepare=prepare)
+    await until(lambda: api.asked != [])
+    target = {"endpoint": "https://push.example/1", "keys": {}}
+    assert api.asked == [("POST", "channels", {"kind": "push", "name": "Chrome on Linux", "target": target})]
+    await screen.until(page, "localStorage['todo.push']")
+    api.settings["channels"] = [channel(1, "push", "Chrome on Linux", this_device=True)]
+    await page.reload()
+    await expect(section(await open_dialog(page), "This device")).to_contain_text("This device gets notifications")
+    assert len(api.asked) == 1
+    assert not await page.evaluate("window.unsubscribed")
+
+    api.settings["channels"] = []  # it was removed on another device
+    await page.reload()
+    await screen.until(page, "window.unsubscribed")
+    assert len(api.asked) == 1
+
+
 async def test_page_shows_what_is_due_itself(open_page: OpenPage, violations: Violations) -> None:
     """Where the browser shows no notifications; texts are data."""
     api = AlertsApi()

@@ -186,6 +186,15 @@ async def test_device_that_is_ended_elsewhere(open_page: OpenPage, user: User, t
     assert rows.deliveries(user.name) == []
 
 
+async def test_subscription_that_the_push_service_replaces(open_page: OpenPage, user: User, rows: AlertRows) -> None:
+    device = await open_device(open_page)
+    await add_channel(device)
+    renewed = SUBSCRIPTION | {"endpoint": "https://updates.push.services.mozilla.com/wpush/v2/the-next"}
+    await device.renew_subscription(renewed)
+    stored = [channel["target"]["endpoint"] for channel in rows.channels(user.name)]
+    assert stored == [SUBSCRIPTION["endpoint"], renewed["endpoint"]]
+
+
 async def test_two_tabs_show_one_notification(open_page: OpenPage, user: User, tasks: TaskApi, rows: AlertRows) -> None:
     """Of what no device has shown, in the same way as of a push."""
     device = await open_device(open_page)

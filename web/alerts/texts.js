@@ -1,6 +1,6 @@
 // @ts-check
 import { timeWords } from "../chat/days.js";
-import { reminderMinutes, remindWords } from "../words.js";
+import { counted } from "../words.js";
 /** @import {Settings} from "./types" */
 
 /** The texts about notifications. */
@@ -60,6 +60,7 @@ export const ALERTS = {
   when: {
     title: "When",
     remind: "A task with a time reminds me",
+    atTheTime: "At the time",
     never: "Not at all",
     digest: "Morning overview at",
     digestHint: "Empty: no overview.",
@@ -104,10 +105,22 @@ export const ALERTS = {
   },
 };
 
+/** How long before its time a task usually reminds, in minutes. */
+const REMINDERS = [0, 5, 10, 15, 30, 60, 120, 1440, 2880, 10080];
+const UNITS = /** @type {const} */ ([[10080, "week"], [1440, "day"], [60, "hour"], [1, "minute"]]);
+
 /** Returns the choices of a default reminder. @param {Settings["remind"]} chosen @returns {[value: string, text: string][]} */
 export function reminderChoices(chosen) {
-  const minutes = reminderMinutes(chosen === "none" ? 0 : chosen);
-  return [...minutes.map((minutes) => /** @type {[string, string]} */ ([String(minutes), remindWords(minutes)])), ["none", ALERTS.when.never]];
+  const all = [...new Set([...REMINDERS, chosen === "none" ? 0 : chosen])].sort((one, other) => one - other);
+  return [...all.map((minutes) => /** @type {[string, string]} */ ([String(minutes), remindWords(minutes)])), ["none", ALERTS.when.never]];
+}
+
+/** "At the time" or "2 hours before". @param {number} minutes */
+function remindWords(minutes) {
+  if (minutes === 0) return ALERTS.when.atTheTime;
+  const [size, unit] = UNITS.find(([size]) => minutes % size === 0) ?? UNITS[3];
+  const count = minutes / size;
+  return `${counted(count)} ${unit}${count === 1 ? "" : "s"} before`;
 }
 
 /** @param {string} instant */
