@@ -4,9 +4,9 @@ from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from common import recurrence
-from common.recurrence import LAST_DAY
+from common.recurrence import LAST_DAY, RepeatInvalid
 from common.tool_server.errors import to_printable
-from mcp_server.errors import LabelInvalid, RepeatInvalid
+from mcp_server.errors import LabelInvalid
 from mcp_server.imports.field_table import LOST
 from mcp_server.imports.file_tasks import UnreadPart
 from mcp_server.tasks.dates import FIRST_YEAR

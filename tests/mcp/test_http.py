@@ -138,7 +138,7 @@ async def test_body_that_is_not_declared_as_json(http: httpx2.AsyncClient) -> No
 @both
 @pytest.mark.parametrize("declared", ["Application/JSON", "APPLICATION/JSON; Charset=UTF-8"])
 async def test_media_type_in_capitals(http: httpx2.AsyncClient, version: str, declared: str) -> None:
-    response = await post(http, {"title": "milk"}, version=version, **{"content-type": declared})
+    response = await post(http, {"title": "milk"}, version=version, **dict[str, Any]({"content-type": declared}))
     assert response.status_code == 200
     assert response.json()["result"]["structuredContent"]["title"] == "milk"
 

@@ -146,8 +146,9 @@ SAMPLES: dict[str, Sample] = {
         calls=(ADD,),
     ),
     "minimax m3": Sample(
-        '<mm:think>I add it.</mm:think>Well.]<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="add_task">]<]minimax[>['
-        "<title>call the bank]<]minimax[>[</title>]<]minimax[>[<priority>high]<]minimax[>[</priority>]<]minimax[>[</invoke>\n"
+        "<mm:think>I add it.</mm:think>Well.]<]minimax[>[<tool_call>\n"
+        ']<]minimax[>[<invoke name="add_task">]<]minimax[>[<title>call the bank]<]minimax[>[</title>'
+        "]<]minimax[>[<priority>high]<]minimax[>[</priority>]<]minimax[>[</invoke>\n"
         "]<]minimax[>[</tool_call>",
         "Well.",
         "I add it.",
