@@ -139,7 +139,7 @@ export class NotificationsDialog {
     this.#draw({}); // announces the second status like the first
     await work().catch((error) => {
       if (!(error instanceof PushProblem)) throw error;
-      this.#draw({ problem: error.message, obstacle: findObstacle() });
+      this.#draw({ problem: error.message });
     });
     this.#isBusy = false;
   }
@@ -194,7 +194,7 @@ export class NotificationsDialog {
 
   /** @param {Partial<State>} now */
   #draw(now) {
-    this.#state = { ...this.#state, status: undefined, problem: undefined, ...now };
+    this.#state = { ...this.#state, status: undefined, problem: undefined, obstacle: findObstacle(), ...now };
     render(content(this.#state, this), this.#dialog);
   }
 }

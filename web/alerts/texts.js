@@ -18,7 +18,7 @@ export const ALERTS = {
     added: "This device gets notifications now, also while this page is closed.",
     has: "This device gets notifications, also while this page is closed.",
     open: "While this page is open, it shows what is due by itself.",
-    denied: "Notifications of this page are blocked. Allow them in the settings that your browser has for this site, then try again.",
+    denied: "Notifications of this page are blocked. Allow them in the settings that your browser has for this site, then open this dialog again.",
     insecure:
       "This page is open without https, so nothing can reach this device while the page is closed. Open it by https or on localhost: “On your phone” in the documents tells how.",
     homeScreen:
