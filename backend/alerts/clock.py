@@ -6,6 +6,7 @@ Every process has one. They need no connection of their own, and so work behind 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from psycopg.types.json import Jsonb
@@ -17,6 +18,7 @@ from common.database import NO_USER, Database
 
 TICK_SECONDS = 5.0
 _CHECK_EVERY = timedelta(hours=1)
+_CHECKED_PAGES = 20  # in a tick, so that what is due does not wait for the check of all tasks
 _AT_ONCE = 250  # rows in a statement, which are computed in a few milliseconds
 _SWEPT_AT_ONCE = 1_000
 _STALE = "SELECT * FROM stale_alerts(%(most)s)"
@@ -63,20 +65,23 @@ class AlertClock:
     def __init__(self, database: Database, clock: Clock, time_zone: str, *, at_once: int = _AT_ONCE) -> None:
         """`time_zone` is the zone of users who have none; `at_once` is the most rows of a transaction."""
         self._database, self._clock, self._zone, self._at_once = database, clock, time_zone, at_once
-        self._checked_at: datetime | None = None
+        self._check_began_at: datetime | None = None
+        self._checked_until: dict[str, Any] | None = None
+        """The last task that was checked, while a check goes on."""
 
     async def tick(self) -> None:
         """Does what is due now, for all users. Raises `DatabaseUnavailable`."""
         now = self._clock()
-        if self._checked_at is None or abs(now - self._checked_at) >= _CHECK_EVERY:  # the clock may be set back
-            await self._check_instants(now)
-            while await self._sweep(now) >= _SWEPT_AT_ONCE:
-                pass
-            self._checked_at = now
         while await self._refresh(now) >= self._at_once:
             pass
         while await self._claim(now) >= self._at_once:
             pass
+        if self._check_began_at is None or abs(now - self._check_began_at) >= _CHECK_EVERY:  # it may be set back
+            await self._begin_check(now)
+        for _ in range(_CHECKED_PAGES):
+            if self._checked_until is None:
+                break
+            await self._check_page(now, self._checked_until)
 
     async def _sweep(self, now: datetime) -> int:
         """Deletes old alerts; returns how many."""
@@ -120,14 +125,20 @@ class AlertClock:
             "digest_day": day.isoformat(),
         }
 
-    async def _check_instants(self, now: datetime) -> None:
-        """Marks what an update of the time zone database has changed."""
+    async def _begin_check(self, now: datetime) -> None:
+        """Begins to compare all instants with what they would be today, and deletes old alerts."""
         ZoneInfo.clear_cache()
         await self._database.fetch_all(NO_USER, _MARK_DIGESTS, now=now)
-        after = {"after": now, "user": "", "id": 0}
-        while coming := await self._database.fetch_all(NO_USER, _COMING, _Task, most=self._at_once, **after):
-            await self._mark(self._find_changed(coming), now)
-            after = {"after": coming[-1].alert_at, "user": coming[-1].user_id, "id": coming[-1].id}
+        while await self._sweep(now) >= _SWEPT_AT_ONCE:
+            pass
+        self._check_began_at, self._checked_until = now, {"after": now, "user": "", "id": 0}
+
+    async def _check_page(self, now: datetime, after: dict[str, Any]) -> None:
+        """Marks those of the next tasks whose instant an update of the time zone database has changed."""
+        coming = await self._database.fetch_all(NO_USER, _COMING, _Task, most=self._at_once, **after)
+        await self._mark(self._find_changed(coming), now)
+        last = coming[-1] if coming else None
+        self._checked_until = last and {"after": last.alert_at, "user": last.user_id, "id": last.id}
 
     def _find_changed(self, coming: Iterable[_Task]) -> list[_Task]:
         """Returns the tasks that would alert neither when they are due, nor as long before that as they should."""

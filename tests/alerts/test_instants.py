@@ -156,6 +156,7 @@ async def test_an_update_of_the_time_zone_database(changes: Changes) -> None:
     await changes.tick("2026-03-01T00:59+00:00")
     assert changes.alert_at(1) == "2026-03-02 14:50"
     await changes.tick("2026-03-01T01:00+00:00")
+    await changes.tick("2026-03-01T01:00:05+00:00")
     assert (changes.alert_at(1), changes.alert_at(2)) == ("2026-03-02 13:50", "2026-03-02 14:00")
     [settings] = changes.rows.all("SELECT digest_at FROM alert_settings")
     assert settings["digest_at"] == datetime(2026, 3, 1, 7, tzinfo=UTC)

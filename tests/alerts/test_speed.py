@@ -50,7 +50,9 @@ async def test_a_tick_with_100_000_tasks(rows: AlertRows, database: Database) ->
     figures = {"compute 100,000 instants": await measure(alert_clock.tick)}
     rows.execute("VACUUM ANALYZE tasks")
     checked = AlertClock(database, clock, "Europe/Berlin")
-    figures["first tick, which checks all"] = await measure(checked.tick)
+    figures["tick of 20 that check all"] = await measure(checked.tick)
+    for _ in range(20):
+        await alert_clock.tick()
 
     async def take() -> None:
         await outbox.take(clock.now, lease_seconds=90, most=50)

@@ -171,12 +171,12 @@ class Stored:
             " VALUES (%(user)s, 'sch_one', 'sum up', 'FREQ=DAILY', '09:00', '2999-01-01', '2999-01-01T09:00Z')",
             "INSERT INTO provider_sessions (user_id, session_id, sealed, renew_at)"
             " VALUES (%(user)s, 'a-session', 'sealed', now() + interval '1 hour')",
-            "INSERT INTO alert_settings (user_id) VALUES (%(user)s)",
+            "INSERT INTO alert_settings (user_id, digest_time) VALUES (%(user)s, NULL)",  # so that no clock changes it
             "INSERT INTO alert_channels (user_id, kind, name, target, target_hash, position)"
             ' VALUES (%(user)s, \'webhook\', \'Webhook\', \'{"url": "https://example.com", "secret": "a-secret"}\','
             " sha256(%(user)s::text::bytea), 1)",
             "INSERT INTO alerts (user_id, key, kind, alert_at, created_at, state)"
-            " VALUES (%(user)s, 'key', 'digest', now(), now(), 'sent')",
+            " VALUES (%(user)s, md5(%(user)s), 'digest', now(), now(), 'sent')",
             "INSERT INTO alert_deliveries (user_id, alert_id, channel_id, state, proof, first_at, at)"
             " SELECT %(user)s, alerts.id, alert_channels.id, 'accepted', %(user)s || '-proof', now(), now()"
             " FROM alerts, alert_channels WHERE alerts.user_id = %(user)s AND alert_channels.user_id = %(user)s",
