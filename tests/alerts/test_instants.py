@@ -250,6 +250,7 @@ CLOCK_CHANGES = {
 }
 
 
+@pytest.mark.long(seconds=50)
 @pytest.mark.parametrize("zone", CLOCK_CHANGES)
 @pytest.mark.parametrize("which", [0, 1], ids=["forward", "back"])
 async def test_a_week_across_a_change_of_the_clock(rows: AlertRows, database: Database, zone: str, which: int) -> None:

@@ -23,6 +23,8 @@ from tests.alerts.receiver import Receiver, after, run_receiver, status
 from tests.alerts.rows import AlertRows
 from tests.processes import ServiceProcess
 
+pytestmark = pytest.mark.long(seconds=45)
+
 SECONDS = 0.3
 """How long the channel waits for an answer."""
 DUE, AT = "2026-03-02 15:00", "2026-03-02T14:00:00+00:00"

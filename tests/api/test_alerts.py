@@ -18,6 +18,8 @@ from tests.support.stored import Stored
 from tests.support.users import User
 from tests.waiting import until
 
+pytestmark = pytest.mark.long(seconds=45)
+
 PORT = find_free_port()
 DEVICE = {
     "endpoint": "https://updates.push.services.mozilla.com/wpush/v2/a-device",
@@ -26,8 +28,6 @@ DEVICE = {
         "auth": "BTBZMqHH6r4Tts7J_aSIgg",
     },
 }
-# The clocks of the services, without that of the database, are set to the 25th of November 2026.
-OFFSET = timedelta(seconds=5)
 
 
 @pytest.fixture(scope="module")
