@@ -26,7 +26,7 @@ from common.database import Database, DatabaseUnavailable
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS = 2.0
 LEASE_SECONDS = 90.0
 """Longer than a tick of the clock, and than everything that is done for an alert in that time."""
 _MARGIN_SECONDS = 15.0
