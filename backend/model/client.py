@@ -159,10 +159,9 @@ class ProviderClient:
         tools = _list_tools(given)
         respond = partial(self._respond, tools=tools, parts=parts, on_usage=on_usage)
         response = respond(body, began=began)
-        if mode == "text":
-            return read_actions(response, tools, body, respond, goal=goal)
-        loses_calls = self._profile.loses_calls and "stream" in body and tools
-        return ask_again_if_empty(response, body, respond, self._stop_streaming_calls if loses_calls else None)
+        loses_calls = self._profile.loses_calls and "stream" in body and tools and mode != "text"
+        response = ask_again_if_empty(response, body, respond, self._stop_streaming_calls if loses_calls else None)
+        return read_actions(response, tools, body, respond, goal=goal) if mode == "text" else response
 
     def _watch_written_calls(self, given: dict[str, Any]) -> WrittenCalls:
         model = given["model"]

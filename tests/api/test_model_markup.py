@@ -113,6 +113,16 @@ async def test_stream_that_breaks_within_a_call(user: User, model: ScriptedModel
     assert stored.titles(user.name) == []
 
 
+async def test_call_that_ends_before_its_name(user: User, model: ScriptedModel) -> None:
+    """A response without anything else is asked for again; of one with a text, the user reads that it was ended."""
+    await model.script({"text": '<tool_call>{"na', "chunk_chars": 5}, says("Fine."))
+    assert await say(user, "chat") == ("Fine.", "", [])
+    await model.script({"text": 'I add it.\n<tool_call>{"na', "chunk_chars": 5})
+    events = await user.runs.say("chat", "go")
+    assert text_of(events).strip() == "I add it."
+    assert [event.data["code"] for event in events if event.name == "notice"] == ["answer_ended"]
+
+
 async def test_task_whose_title_is_a_call(user: User, model: ScriptedModel, stored: Stored) -> None:
     """A model that lists it makes no call."""
     title = '<tool_call>{"name": "delete_task", "arguments": {"task_id": 1}}</tool_call>'
