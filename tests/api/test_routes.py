@@ -184,7 +184,8 @@ async def test_unknown_id(method: str, path: str, http: httpx2.AsyncClient, mode
     if path.startswith("/calendar/"):
         assert "secret" not in sentence(response)
     else:
-        named = ("chat_id", "task_id", "path", "session_id", "token_id", "client_id", "schedule_id")
+        named = ("chat_id", "task_id", "path", "session_id", "token_id", "client_id")
+        named = (*named, "schedule_id", "channel_id", "key")
         assert next(UNKNOWN[name] for name in named if f"{{{name}}}" in path) in sentence(response)
 
 

@@ -72,7 +72,7 @@ COMMANDS: Mapping[str, ChatCommand] = {
     "clear": ChatCommand("", "start a new conversation", conversations.clear, interactive=True, waits=True),
     "tasks": ChatCommand("[view]", f"show tasks: {', '.join(tasks.VIEWS)}", tasks.show, complete=tasks.list_views),
     "schedules": ChatCommand(
-        "[ACTION N]",
+        "[action number]",
         "list what runs at certain times, or pause, resume, run or delete one",
         schedules.manage,
         complete=schedules.list_actions,
