@@ -11,7 +11,7 @@ from common.tool_server.errors import to_printable
 from mcp_server.imports.csv_rows import Header, Row, find_header, read_rows
 from mcp_server.imports.field_table import LOST, Field, FieldTable
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, UnreadLine, UnreadPart
-from mcp_server.imports.values import check_moment, convert_due, is_label, read_repeat, render_due
+from mcp_server.imports.values import check_moment, convert_due, is_label, read_reminder, read_repeat, render_due
 from mcp_server.tasks.zones import Now
 
 _SIGNS = ("List Name", "Title", "Content", "Due Date", "Priority", "Status")
@@ -111,6 +111,12 @@ def _read_rule(row: Row, now: Now) -> object:
     return read_repeat(row["Repeat"], _find_due(row, now), now.zone)
 
 
+def _read_remind(row: Row, now: Now) -> object:
+    if not row["Reminder"]:
+        return None
+    return read_reminder(row["Reminder"].removeprefix("TRIGGER:"), _find_due(row, now))
+
+
 def _read_moment(row: Row, name: str) -> datetime:
     try:
         moment = datetime.fromisoformat(row[name])
@@ -140,6 +146,7 @@ _TABLE = FieldTable(
         ),
         Field(None, ("Start Date",), _check_start),
         Field("repeat", ("Repeat",), _read_rule),
+        Field("remind", ("Reminder",), _read_remind),
         Field("priority", ("Priority",), _read_priority),
         Field("completed", ("Status",), _read_completed),
         Field(None, ("Status",), _check_status),

@@ -1,11 +1,14 @@
 """Converts values that several formats write: moments, due dates and repeats."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
+
+from icalendar.prop import vDDDTypes
 
 from common import recurrence
 from common.recurrence import LAST_DAY, RepeatInvalid
 from common.tool_server.errors import to_printable
+from mcp_server.arguments import MAX_REMIND
 from mcp_server.errors import LabelInvalid
 from mcp_server.imports.field_table import LOST
 from mcp_server.imports.file_tasks import UnreadPart
@@ -50,6 +53,21 @@ def read_repeat(rule: str, due: date | None, zone: ZoneInfo) -> object:
         return str(recurrence.read_rule(rule, day, time, zone))
     except RepeatInvalid:
         return LOST
+
+
+def read_reminder(trigger: str, due: date | None) -> object:
+    """Returns the argument `remind` of `add_task` for a trigger of RFC 5545, such as -PT15M.
+
+    LOST for one that a task cannot have: at an instant, after the task is due, and on a day without a time.
+    """
+    try:
+        after = vDDDTypes.from_ical(trigger)
+    except ValueError:
+        return LOST
+    if not isinstance(after, timedelta) or not isinstance(due, datetime):
+        return LOST
+    minutes, rest = divmod(-after, timedelta(minutes=1))
+    return LOST if rest or not 0 <= minutes <= MAX_REMIND else minutes
 
 
 def is_label(text: str) -> bool:

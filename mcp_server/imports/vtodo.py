@@ -12,7 +12,7 @@ from icalendar.prop import vDDDTypes
 from common.tool_server.errors import to_printable
 from mcp_server.imports.field_table import LOST, Field, FieldTable
 from mcp_server.imports.file_tasks import FileTask, FileTasks, FileUnread, NoTask, UnreadLine, UnreadPart
-from mcp_server.imports.values import check_moment, convert_due, read_repeat, render_due
+from mcp_server.imports.values import check_moment, convert_due, read_reminder, read_repeat, render_due
 from mcp_server.tasks.zones import Now
 
 _START = re.compile(r"\s{0,9}BEGIN:VCALENDAR\b", re.IGNORECASE)
@@ -29,7 +29,12 @@ _MAX_VALUE = 100_000  # characters; the longest description has 4,000
 @dataclass(frozen=True)
 class _Property:
     value: str
-    zone: str | None
+    parameters: str = ""
+
+    @property
+    def zone(self) -> str | None:
+        found = _ZONE.search(self.parameters)
+        return found[1] if found else None
 
 
 @dataclass
@@ -111,12 +116,11 @@ def _read_components(text: str) -> Iterator[_Component | UnreadLine | NoTask]:
             task, inner, broken = _Component(f"line {number}"), [], None
         elif name == "BEGIN":
             inner.append(kind)
-            task.properties.setdefault(kind, []).append(_Property(kind, None))
+            task.properties.setdefault(kind, []).append(_Property(kind))
         elif name == "END":
             inner = inner[:-1]
-        elif match and not inner:
-            zone = _ZONE.search(match["parameters"])
-            task.properties.setdefault(name, []).append(_Property(match["value"], zone[1] if zone else None))
+        elif match and (not inner or (name, inner) == ("TRIGGER", [_ALARM])):
+            task.properties.setdefault(name, []).append(_Property(match["value"], match["parameters"]))
         elif line.strip() and not inner:
             broken = broken or UnreadLine(
                 f"line {number}", f'"{to_printable(line[:40])}" is not a line of a calendar. Correct it.'
@@ -202,6 +206,16 @@ def _check_rules(component: _Component, now: Now) -> object:
     return LOST if len(component.properties.get("RRULE", [])) > 1 else None
 
 
+def _read_remind(component: _Component, now: Now) -> object:
+    """Returns LOST also for several alarms, and for one that counts from the start of a to-do that is due later."""
+    triggers = component.properties.get("TRIGGER", [])
+    if not triggers:
+        return None
+    [first, *others] = triggers
+    counts_from_due = "RELATED=END" in first.parameters.upper() or _check_start(component, now) is None
+    return LOST if others or not counts_from_due else read_reminder(first.value.strip(), _find_due(component, now))
+
+
 def _read_description(component: _Component, now: Now) -> str:
     """Appends the place and the address, which have no field."""
     names = {"LOCATION": "Location: ", "URL": ""}
@@ -260,6 +274,7 @@ _TABLE = FieldTable[_Component](
         Field(None, ("DTSTART",), _check_start),
         Field("repeat", ("RRULE",), _read_rule),
         Field(None, ("RRULE",), _check_rules),
+        Field("remind", (_ALARM, "TRIGGER"), _read_remind),
         Field("priority", ("PRIORITY",), _read_priority),
         Field("completed", ("STATUS", "COMPLETED"), lambda component, now: _is_completed(component)),
         Field(None, ("STATUS",), _check_status),
