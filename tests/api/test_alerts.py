@@ -247,7 +247,7 @@ async def test_a_task_that_is_due(page: httpx2.AsyncClient, stack: Stack, receiv
     assert (await page.get("/alerts/unshown")).json() == {"alerts": []}
 
 
-async def test_without_a_channel(page: httpx2.AsyncClient, stack: Stack) -> None:
+async def test_without_a_channel(page: httpx2.AsyncClient, user: User, stack: Stack, rows: AlertRows) -> None:
     """An open page shows it, and says so."""
     await page.patch("/alerts/settings", json={"on": True})
     task = await add_due_task(page, stack)
@@ -255,7 +255,7 @@ async def test_without_a_channel(page: httpx2.AsyncClient, stack: Stack) -> None
     async def list_unshown() -> list[dict[str, Any]]:
         return (await page.get("/alerts/unshown")).json()["alerts"]
 
-    await until(list_unshown)
+    await until(lambda: rows.all("SELECT FROM alerts WHERE user_id = %(user)s AND state = 'failed'", user=user.name))
     [shown] = await list_unshown()
     assert (shown["title"], shown["task"], shown["actions"], shown["proof"]) == ("call mum", task, True, None)
     assert (await page.post(f"/alerts/{shown['key']}/shown")).status_code == 204
