@@ -66,7 +66,7 @@ async def due_alert(user: User, tasks: TaskApi, rows: AlertRows) -> dict[str, An
     """An alert of a task, which no channel has brought to the user."""
     task, key, proof = await tasks.add(TITLE, due=f"{DUE} 15:00"), uuid4().hex[:24], uuid4().hex
     rows.execute(
-        "INSERT INTO alerts (user_id, key, kind, tasks, alert_at, created_at, state)"
+        "INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, state)"
         " VALUES (%(user)s, %(key)s, 'task', %(due)s, now(), now(), 'sent')",
         **{"user": user.name, "key": key, "due": Jsonb([{"id": task, "due_on": DUE, "due_time": "15:00:00"}])},
     )
