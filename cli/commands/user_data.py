@@ -32,8 +32,8 @@ def add(commands: Commands) -> None:
         run_import,
         "add the tasks of a file of another program, or of an export",
         "Adds the tasks of a file to a user's list: an export, a CSV of Todoist, TickTick or Outlook (for Microsoft To "
-        "Do), an .ics of to-dos, or a todo.txt. Importing the same file again adds nothing twice. What has no field "
-        "here is counted. Lines that cannot be read are listed with the reason, and the exit status is then 1.",
+        "Do), an .ics of to-dos, or a todo.txt. Importing the same file again adds nothing twice. What cannot be "
+        "imported is counted. Lines that cannot be read are listed with the reason, and the exit status is then 1.",
     )
     add_user(import_)
     import_.add_argument(

@@ -102,7 +102,7 @@ def _render_report(report: Report, user: str) -> Iterator[str]:
             "tasks or raise the limit, then import the file again."
         )
     if report.lost:
-        yield f"Not imported, because tasks have no field for it: {_render_lost(report.lost)}."
+        yield f"Left out, because it cannot be imported: {_render_lost(report.lost)}."
     if unread:
         kind = report.unread[0].location.split()[0].removesuffix("s")
         yield f"{unread:,} {_pluralize(unread, kind)} could not be read. Correct this, then import the file again:"

@@ -35,7 +35,7 @@ class Imported:
     @property
     def lost(self) -> dict[str, str]:
         """How often a column had a value without a field."""
-        found = re.search(r"no field for it: (.*)\.$", self.text, re.MULTILINE)
+        found = re.search(r"cannot be imported: (.*)\.$", self.text, re.MULTILINE)
         return dict(re.findall(r"([^,() ][^,()]*) \(([^)]*)\)", found[1])) if found else {}
 
     @property
