@@ -29,7 +29,7 @@ def describe_reminder(remind: int | str) -> str:
     if isinstance(remind, str):
         return "no reminder"
     if remind == 0:
-        return "reminder at the time"
+        return "reminder when due"
     size, unit, units = next(row for row in _UNITS if remind % row[0] == 0)
     return f"reminder {remind // size} {unit if remind == size else units} before"
 

@@ -16,7 +16,7 @@ const ADDRESSES = /^(today|upcoming|all|done|deleted|t\/[1-9]\d{0,17}|c\/thr_[0-
 const TEXTS = {
   name: "To-do assistant",
   browser: "This browser",
-  unreadable: "There is a reminder. Open your tasks to see it.",
+  unreadable: "There is a notification. Open your tasks to see it.",
   actions: [
     { action: "done", title: "Done" },
     { action: "snooze", title: "In 10 minutes" },

@@ -77,6 +77,8 @@ export const dueInGrammar = (day, time, allDay) => (day ? `${inGrammar(day)}${ti
 
 /** @type {Record<string, string>} */
 const UNITS = { DAILY: "day", WEEKLY: "week", MONTHLY: "month", YEARLY: "year" };
+/** Of reminders, in minutes. */
+const LEAD_TIMES = /** @type {const} */ ([[1440, "day", "days"], [60, "hour", "hours"], [1, "min", "min"]]);
 const CODES = WEEKDAYS.map((name) => name.slice(0, 2).toUpperCase());
 /** @type {Record<string, string>} */
 const NTH = { 1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", "-1": "last" };
@@ -97,11 +99,14 @@ export function repeatWords(rule) {
 /** Returns when a task reminds, "" if as its user has set. @param {number | "none" | null | undefined} remind minutes before its time */
 export function reminderWords(remind = null) {
   if (remind === null) return "";
-  if (remind === "none") return "no reminder";
-  if (remind === 0) return "reminder at the time";
-  if (remind % 60 !== 0) return `reminder ${remind} min before`;
-  const [size, unit] = remind % 1440 === 0 ? [1440, "day"] : [60, "hour"];
-  return `reminder ${remind / size} ${unit}${remind === size ? "" : "s"} before`;
+  return remind === "none" ? "no reminder" : `reminder ${leadTimeWords(remind).toLowerCase()}`;
+}
+
+/** Returns "When due" or "2 hours before". @param {number} minutes before the due time */
+export function leadTimeWords(minutes) {
+  if (minutes === 0) return "When due";
+  const [size, unit, units] = LEAD_TIMES.find(([size]) => minutes % size === 0) ?? LEAD_TIMES[2];
+  return `${minutes / size} ${minutes === size ? unit : units} before`;
 }
 
 /** @param {string} every @param {string} freq @param {string} interval @param {string} [byDay] @param {string} [byMonthDay] @param {string} [byMonth] */

@@ -134,7 +134,7 @@ def _describe_due(task: OpenTask, alert: Alert, now: datetime, zone: ZoneInfo) -
     days = {today: "today", today + timedelta(days=1): "tomorrow", today - timedelta(days=1): "yesterday"}
     day = days.get(task.due_on) or f"on {_DAYS[task.due_on.weekday()]} {task.due_on}"
     clock = f" at {task.due_time:%H:%M}" if task.due_time is not None else ""
-    late = " This reminder is late." if alert.late else ""
+    late = " This notification is late." if alert.late else ""
     return f"Due {day}{clock}.{late}"
 
 

@@ -343,7 +343,7 @@ async def test_done_and_snooze(page: httpx2.AsyncClient, stack: Stack, receiver:
         response = await page.post(f"/alerts/{keys[first]}/{action}", json=body)
         assert response.json() == {
             "done": False,
-            "message": "Nothing was done: the task was completed, deleted or is due at another time by now.",
+            "message": "Nothing was done: the task was completed or deleted, or is due at another time by now.",
         }
     assert (await page.get(f"/tasks/{first}")).json()["status"] == "pending"
     assert (await page.post("/alerts/none/done")).status_code == 404

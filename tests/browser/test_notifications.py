@@ -1,4 +1,4 @@
-"""The dialog about notifications, and the reminders that an open page shows itself; their API is a stand-in."""
+"""The dialog about notifications, and those that an open page shows itself; their API is a stand-in."""
 
 import re
 from typing import Any
@@ -50,7 +50,7 @@ def recent(key: str, state: str, *deliveries: dict[str, Any], task: int = 1, **f
 async def open_dialog(page: Page) -> Locator:
     await screen.from_menu(page, "Notifications")
     dialog = page.get_by_role("dialog", name="Notifications", exact=True)
-    await expect(dialog.get_by_role("checkbox", name="Remind me of what is due")).to_be_visible()
+    await expect(dialog.get_by_role("checkbox", name="Notify me of what is due")).to_be_visible()
     return dialog
 
 
@@ -58,8 +58,8 @@ def section(dialog: Locator, name: str) -> Locator:
     return dialog.get_by_role("region", name=name, exact=True)
 
 
-def reminders(page: Page) -> Locator:
-    return page.get_by_role("region", name="Reminders", exact=True)
+def in_page_alerts(page: Page) -> Locator:
+    return page.get_by_role("region", name="New notifications", exact=True)
 
 
 async def look(page: Page) -> None:
@@ -67,7 +67,7 @@ async def look(page: Page) -> None:
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
 
-async def test_dialog_says_what_reached_whom(open_page: OpenPage, tasks: TaskApi, violations: Violations) -> None:
+async def test_dialog_lists_recent_notifications(open_page: OpenPage, tasks: TaskApi, violations: Violations) -> None:
     await tasks.add("Call <b>mum</b>")
     api = AlertsApi(PHONE, OLD_PHONE, NTFY)
     api.recent = [
@@ -78,8 +78,8 @@ async def test_dialog_says_what_reached_whom(open_page: OpenPage, tasks: TaskApi
     ]
     page = await open_page(prepare=api.prepare, viewport={"width": 320, "height": 700}, locale="en-GB")
     dialog = await open_dialog(page)
-    lately = section(dialog, "Lately").get_by_role("listitem")
-    await expect(lately.first).to_contain_text("Call <b>mum</b>")
+    rows = section(dialog, "Recent").get_by_role("listitem")
+    await expect(rows.first).to_contain_text("Call <b>mum</b>")
     for row, words in enumerate(
         (
             r"shown on Chrome on Android \d+:59$",
@@ -89,9 +89,9 @@ async def test_dialog_says_what_reached_whom(open_page: OpenPage, tasks: TaskApi
             "held until the quiet hours end$",
         )
     ):
-        text = " ".join((await lately.nth(row).inner_text()).split())
+        text = " ".join((await rows.nth(row).inner_text()).split())
         assert re.search(words, text), text
-    channels = section(dialog, "Where they go").get_by_role("listitem")
+    channels = section(dialog, "Channels").get_by_role("listitem")
     await expect(channels.nth(0)).to_contain_text(
         re.compile(r"Chrome on Android \(target of Chrome on Android\)\s*On, last shown ")
     )
@@ -100,7 +100,7 @@ async def test_dialog_says_what_reached_whom(open_page: OpenPage, tasks: TaskApi
     assert await page.evaluate("document.documentElement.scrollWidth") <= 320
     assert await dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
 
-    await lately.first.get_by_role("link").click()
+    await rows.first.get_by_role("link").click()
     await expect(dialog).to_have_count(0)
     await expect(page).to_have_url(re.compile("/t/1$"))
 
@@ -109,7 +109,7 @@ async def test_times_are_saved(open_page: OpenPage) -> None:
     api = AlertsApi(PHONE)
     page = await open_page(prepare=api.prepare)
     dialog = await open_dialog(page)
-    await dialog.get_by_label("A task with a time reminds me").select_option("10 minutes before")
+    await dialog.get_by_label("Reminder of a task with a time").select_option("10 min before")
     await dialog.get_by_label("Morning overview at").fill("")
     await dialog.get_by_label("Quiet from").fill("22:00")
     await screen.button(dialog, "Save").click()
@@ -127,18 +127,18 @@ async def test_notifications_are_switched_on_and_off(open_page: OpenPage) -> Non
     api.unshown = [alert("k", "Call mum")]
     page = await open_page(prepare=api.prepare)
     dialog = await open_dialog(page)
-    await expect(dialog).to_contain_text("Nothing reminds you while this is off.")
-    await expect(section(dialog, "Where they go")).to_have_count(0)
+    await expect(dialog).to_contain_text("No notifications are sent while this is off.")
+    await expect(section(dialog, "Channels")).to_have_count(0)
     await look(page)
-    switch = dialog.get_by_role("checkbox", name="Remind me of what is due")
+    switch = dialog.get_by_role("checkbox", name="Notify me of what is due")
     await expect(switch).not_to_be_checked()
     await switch.check()
-    await expect(section(dialog, "Where they go")).to_contain_text("Nowhere yet")
-    await expect(reminders(page)).to_contain_text("Call mum")
+    await expect(section(dialog, "Channels")).to_contain_text("None yet")
+    await expect(in_page_alerts(page)).to_contain_text("Call mum")
     assert api.asked[0] == ("PATCH", "settings", {"on": True})
     await switch.uncheck()
-    await expect(section(dialog, "Where they go")).to_have_count(0)
-    await expect(reminders(page)).to_have_count(0)
+    await expect(section(dialog, "Channels")).to_have_count(0)
+    await expect(in_page_alerts(page)).to_have_count(0)
 
 
 async def test_channels_are_added(open_page: OpenPage) -> None:
@@ -152,7 +152,7 @@ async def test_channels_are_added(open_page: OpenPage) -> None:
     api.settings["kinds"][3] = missing
     page = await open_page(prepare=api.prepare)
     dialog = await open_dialog(page)
-    await dialog.get_by_text("Other ways").click()
+    await dialog.get_by_text("Other channels").click()
     await expect(dialog.get_by_text(missing["why_not"])).to_be_visible()
     await expect(screen.button(dialog, "E-mail")).to_have_count(0)
     await screen.button(dialog, "ntfy").click()
@@ -308,7 +308,7 @@ async def test_page_shows_what_is_due_itself(open_page: OpenPage, violations: Vi
     digest = alert("k2", "Morning overview", body="2 tasks", kind="digest", task=None, actions=False)
     api.unshown = [alert("k1", "Call \u202e<b>mum</b>"), digest]
     await look(page)
-    shown = reminders(page).get_by_role("listitem")
+    shown = in_page_alerts(page).get_by_role("listitem")
     await expect(shown).to_have_count(2)
     await expect(shown.first).to_contain_text("<b>mum</b>")
     await until(lambda: [path for _, path, _ in api.asked] == ["k1/shown", "k2/shown"])
@@ -331,9 +331,9 @@ async def test_page_shows_what_is_due_itself(open_page: OpenPage, violations: Vi
     await expect(shown).to_have_count(1)
     assert api.asked[-1] == ("POST", "k3/snooze", {"minutes": 10})
     await shown.first.get_by_role("button", name=re.compile("^Open")).click()
-    await expect(reminders(page)).to_have_count(0)
+    await expect(in_page_alerts(page)).to_have_count(0)
     await look(page)
-    await expect(reminders(page)).to_have_count(0)
+    await expect(in_page_alerts(page)).to_have_count(0)
 
 
 async def test_signing_out_removes_what_is_shown(open_page: OpenPage) -> None:
@@ -342,10 +342,10 @@ async def test_signing_out_removes_what_is_shown(open_page: OpenPage) -> None:
     await task_list.loaded(page)
     api.unshown = [alert("k1", "A secret of mine")]
     await look(page)
-    await expect(reminders(page)).to_contain_text("A secret of mine")
+    await expect(in_page_alerts(page)).to_contain_text("A secret of mine")
     await screen.from_menu(page, "Sign out")
     await expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
-    await expect(reminders(page)).to_have_count(0)
+    await expect(in_page_alerts(page)).to_have_count(0)
 
 
 async def test_no_session_leads_to_the_sign_in(open_page: OpenPage) -> None:

@@ -218,7 +218,7 @@ async def test_two_tabs_show_one_notification(open_page: OpenPage, user: User, t
     assert shown["tag"] == message["key"]
     assert shown["actions"][:2] == ["done", "snooze"]
     for each in tabs:
-        await expect(each.get_by_role("region", name="Reminders", exact=True)).to_have_count(0)
+        await expect(each.get_by_role("region", name="New notifications", exact=True)).to_have_count(0)
     await device.push(message)
     await device.until_shown(TITLE)
 

@@ -66,7 +66,7 @@ async def test_push_in_firefox(user: User, rows: AlertRows) -> None:
         await browser.until("navigator.serviceWorker.controller")
         await browser.click("button", "Menu")
         await browser.click("button", "Notifications")
-        await browser.click("checkbox", "Remind me of what is due")
+        await browser.click("checkbox", "Notify me of what is due")
         await browser.click("button", "Notify me on this device")
         await browser.until(f"{DIALOG}.includes('This device gets notifications now, also while this page is closed.')")
         [channel] = rows.channels(user.name)

@@ -200,7 +200,7 @@ def test_longest_texts_can_be_saved(written: Json) -> None:
 def test_words_of_reminders_are_the_same_everywhere() -> None:
     words = {
         "none": "no reminder",
-        **{0: "reminder at the time", 1: "reminder 1 min before", 60: "reminder 1 hour before"},
+        **{0: "reminder when due", 1: "reminder 1 min before", 60: "reminder 1 hour before"},
         **{90: "reminder 90 min before", 120: "reminder 2 hours before", 1440: "reminder 1 day before"},
         40_320: "reminder 28 days before",
     }

@@ -23,7 +23,7 @@ export function showInPage(alerts, page) {
   if (added.length === 0) return;
   for (const alert of added) shown.set(alert.key, { alert });
   if (!place) {
-    place = Object.assign(document.createElement("section"), { className: "reminders", ariaLabel: MESSAGES.title });
+    place = Object.assign(document.createElement("section"), { className: "in-page-alerts", ariaLabel: MESSAGES.title });
     document.body.append(place);
   }
   draw(page);

@@ -1,14 +1,14 @@
 // @ts-check
 import { timeWords } from "../chat/days.js";
-import { counted } from "../words.js";
+import { leadTimeWords } from "../words.js";
 /** @import {Settings} from "./types" */
 
 /** The texts about notifications. */
 export const ALERTS = {
   title: "Notifications",
-  on: "Remind me of what is due",
-  about: "A task with a time reminds you then. Tasks that have only a day come together in one morning overview.",
-  off: "Nothing reminds you while this is off.",
+  on: "Notify me of what is due",
+  about: "You are notified of a task with a time when it is due, and of tasks with only a day in one morning overview.",
+  off: "No notifications are sent while this is off.",
   saved: "Saved.",
   device: {
     title: "This device",
@@ -23,14 +23,14 @@ export const ALERTS = {
       "This page is open without https, so nothing can reach this device while the page is closed. Open it by https or on localhost: “On your phone” in the documents tells how.",
     homeScreen:
       "On an iPhone or iPad, only an app on the home screen gets notifications. Choose Share in Safari, then “Add to Home Screen”, and open this dialog there.",
-    unsupported: "This browser cannot receive notifications while the page is closed. Use another browser, or one of the other ways below.",
+    unsupported: "This browser cannot receive notifications while the page is closed. Use another browser, or one of the other channels below.",
     noWorker: "This page is not ready for notifications yet. Reload it, then try again.",
-    noService: "This browser's push service could not be reached. Check your connection and try again, or use one of the other ways below.",
+    noService: "This browser's push service could not be reached. Check your connection and try again, or use one of the other channels below.",
   },
   channels: {
-    title: "Where they go",
-    about: "Each goes to the first of these. The next one is used only if that fails, or if a device does not show it.",
-    none: "Nowhere yet: they are shown only while this page is open.",
+    title: "Channels",
+    about: "Each notification goes to the first of these. The next one is used only if that fails, or if a device does not show it.",
+    none: "None yet: notifications are shown only while this page is open.",
     this: "this device",
     on: "On",
     off: "Off",
@@ -50,7 +50,7 @@ export const ALERTS = {
     removed: "Removed.",
   },
   others: {
-    title: "Other ways",
+    title: "Other channels",
     add: "Add",
     added: "Added. Send a test to see whether it arrives.",
     leaves: "The titles of your tasks then leave this server.",
@@ -59,9 +59,8 @@ export const ALERTS = {
   kinds: { push: "Push", ntfy: "ntfy", webhook: "Webhook", email: "E-mail" },
   when: {
     title: "When",
-    remind: "A task with a time reminds me",
-    atTheTime: "At the time",
-    never: "Not at all",
+    remind: "Reminder of a task with a time",
+    never: "Never",
     digest: "Morning overview at",
     digestHint: "Empty: no overview.",
     quietFrom: "Quiet from",
@@ -70,8 +69,8 @@ export const ALERTS = {
     quietHalf: "Quiet hours need both times, or none.",
   },
   recent: {
-    title: "Lately",
-    none: "Nothing was due yet.",
+    title: "Recent",
+    none: "There were no notifications yet.",
     /** @type {Record<string, string>} */
     kinds: { digest: "Morning overview", held: "What was due in quiet hours", schedule: "Schedule", test: "Test", task: "Tasks" },
     /** @param {number} id */
@@ -84,7 +83,7 @@ export const ALERTS = {
       merged: "in the message after the quiet hours",
       shown: "shown on this page",
       expired: "not sent: it was too late",
-      failed: "not sent: no way worked",
+      failed: "not sent: no channel worked",
       sent: "sent",
     },
     /** @type {Record<string, (name: string, when: string, problem: string) => string>} */
@@ -97,7 +96,7 @@ export const ALERTS = {
     },
   },
   inPage: {
-    title: "Reminders",
+    title: "New notifications",
     done: "Done",
     snooze: "In 10 minutes",
     open: "Open",
@@ -107,20 +106,11 @@ export const ALERTS = {
 
 /** How long before its time a task usually reminds, in minutes. */
 const REMINDERS = [0, 5, 10, 15, 30, 60, 120, 1440, 2880, 10080];
-const UNITS = /** @type {const} */ ([[10080, "week"], [1440, "day"], [60, "hour"], [1, "minute"]]);
 
 /** Returns the choices of a default reminder. @param {Settings["remind"]} chosen @returns {[value: string, text: string][]} */
 export function reminderChoices(chosen) {
   const all = [...new Set([...REMINDERS, chosen === "none" ? 0 : chosen])].sort((one, other) => one - other);
-  return [...all.map((minutes) => /** @type {[string, string]} */ ([String(minutes), remindWords(minutes)])), ["none", ALERTS.when.never]];
-}
-
-/** "At the time" or "2 hours before". @param {number} minutes */
-function remindWords(minutes) {
-  if (minutes === 0) return ALERTS.when.atTheTime;
-  const [size, unit] = UNITS.find(([size]) => minutes % size === 0) ?? UNITS[3];
-  const count = minutes / size;
-  return `${counted(count)} ${unit}${count === 1 ? "" : "s"} before`;
+  return [...all.map((minutes) => /** @type {[string, string]} */ ([String(minutes), leadTimeWords(minutes)])), ["none", ALERTS.when.never]];
 }
 
 /** @param {string} instant */

@@ -121,7 +121,7 @@ const timeInput = (name, label, time) => html`
   <input id="alerts-${name}" name=${name} type="time" value=${time?.slice(0, 5) ?? ""} />
 `;
 
-/** Lists what reached whom. @param {State} state */
+/** Lists what became of the last notifications. @param {State} state */
 const recentView = ({ recent, titles }) => html`
   <section aria-labelledby="alerts-recent">
     <h3 id="alerts-recent">${ALERTS.recent.title}</h3>

@@ -2,7 +2,7 @@
 import { icon } from "../icons.js";
 import { LIST } from "../texts.js";
 import { html } from "../vendor/lit-html/lit-html.js";
-import { dueInGrammar, dueWords, isBlank, isPast, LANGUAGE, lengthOf, reminderWords, removeBidiControls, repeatWords } from "../words.js";
+import { dueInGrammar, dueWords, isBlank, isPast, LANGUAGE, leadTimeWords, lengthOf, reminderWords, removeBidiControls, repeatWords } from "../words.js";
 /** @import {Task, TaskPreview} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -13,12 +13,11 @@ const MAX_DESCRIPTION_LENGTH = 4000;
 const MAX_LABELS = 10;
 const MAX_LABEL_LENGTH = 40;
 const MAX_TIP_LENGTH = 300;
-/** @type {Record<string, string>} */
 /** Signs keep the numbers in this order. @type {Record<string, string>} */
 const REMINDERS = {
   default: "Default",
-  ...{ "+0": "When due", "+5": "5 minutes before", "+10": "10 minutes before", "+30": "30 minutes before" },
-  ...{ "+60": "1 hour before", "+1440": "1 day before", other: "Other", none: "Never" },
+  ...Object.fromEntries([0, 5, 10, 30, 60, 1440].map((minutes) => [`+${minutes}`, leadTimeWords(minutes)])),
+  ...{ other: "Other", none: "Never" },
 };
 const MAX_REMINDER = 40320;
 /** @type {Record<string, string>} */

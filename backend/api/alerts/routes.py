@@ -29,7 +29,7 @@ from common.server.address_turns import get_network
 
 _MAX_ID = 2**63 - 1
 _MOST = 100
-_CHANGED = "Nothing was done: the task was completed, deleted or is due at another time by now."
+_CHANGED = "Nothing was done: the task was completed or deleted, or is due at another time by now."
 
 ChannelId = Annotated[int, Path(ge=1, le=_MAX_ID)]
 Key = Annotated[str, Path(pattern="^[A-Za-z0-9_-]{1,32}$")]
