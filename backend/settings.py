@@ -215,13 +215,13 @@ def _is_contact(text: str) -> bool:
     return text.isascii() and text.isprintable() and re.fullmatch(r"mailto:\S+@\S+|https://\S+", text) is not None
 
 
-class AlertSettings(PageSettings):
+class ChannelSettings(PageSettings):
     """How notifications leave this server, and where to."""
 
-    alerts_contact: (
+    alert_contact: (
         Annotated[str, require(_is_contact, "must be mailto: with an e-mail address, or an https address")] | None
     ) = None
-    """Notifications. ALERTS_CONTACT is where the push services of browsers can reach whoever runs this server, such as
+    """Notifications. ALERT_CONTACT is where the push services of browsers can reach whoever runs this server, such as
     mailto:you@example.com. They get it with each notification. Apple's demands one that exists, for iPhones and Safari.
     Default: BACKEND_URL, if it begins with https.
     """
@@ -263,8 +263,8 @@ class AlertSettings(PageSettings):
     @property
     def push_contact(self) -> str | None:
         """The contact that push services get (RFC 8292: `sub`)."""
-        if self.alerts_contact is not None:
-            return self.alerts_contact
+        if self.alert_contact is not None:
+            return self.alert_contact
         address = urlsplit(self.backend_url or "")
         return self.backend_url if address.scheme == "https" and not is_loopback(address.hostname or "") else None
 
@@ -362,7 +362,7 @@ class BackendSettings(
     TokenLimitSettings,
     ServersSettings,
     ApprovalSettings,
-    AlertSettings,
+    ChannelSettings,
     ModelSettings,
     ServiceSettings,
 ):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from backend.alerts.channels.channel import Channel
 from backend.alerts.channels.table import create_channels
 from backend.alerts.channels.vapid import load_vapid_key
-from backend.settings import AlertSettings
+from backend.settings import ChannelSettings
 from common.database import Database
 
 
@@ -18,7 +18,7 @@ class OpenChannels:
 
 
 class AvailableChannels:
-    def __init__(self, database: Database, settings: AlertSettings, opened: OpenChannels | None = None) -> None:
+    def __init__(self, database: Database, settings: ChannelSettings, opened: OpenChannels | None = None) -> None:
         self._database, self._settings, self._opened = database, settings, opened
 
     async def open(self) -> OpenChannels:

@@ -9,7 +9,7 @@ from backend.alerts.channels.webhook import WebhookChannel
 from backend.alerts.clock import AlertClock
 from backend.alerts.composer import Composer
 from backend.alerts.sender import Sender
-from backend.settings import AlertSettings
+from backend.settings import ChannelSettings
 from backend.tools.caller_token import CallerToken
 from backend.tools.task_tools import TaskTools
 from common.clock import utc_now
@@ -25,7 +25,7 @@ async def main(database_url: str, mcp_url: str, receiver: str, prepared: str = "
     tools = TaskTools(mcp_url, CallerToken(MCP_TOKEN_SECRET, mcp_url), resend_seconds=1)
     async with Database(database_url, prepared=prepared == "true") as database, tools.http:
         webhooks = WebhookChannel(HttpSender(AllowedOrigins([receiver]), seconds=CHANNEL_SECONDS))
-        channels = AvailableChannels(database, AlertSettings(), OpenChannels({"webhook": webhooks}, ""))
+        channels = AvailableChannels(database, ChannelSettings(), OpenChannels({"webhook": webhooks}, ""))
         composer = Composer(database, tools, time_zone="UTC", address="http://localhost")
         sender = Sender(database, composer, channels, utc_now, lease_seconds=LEASE_SECONDS, at_once=20)
         clock = AlertClock(database, utc_now, "UTC")

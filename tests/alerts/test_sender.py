@@ -14,7 +14,7 @@ from backend.alerts.clock import AlertClock
 from backend.alerts.composer import Composer
 from backend.alerts.outbox import add_schedule_alert
 from backend.alerts.sender import Sender
-from backend.settings import AlertSettings
+from backend.settings import ChannelSettings
 from backend.tools.task_tools import TaskTools
 from common.database import Database
 from common.web_origins import AllowedOrigins
@@ -38,7 +38,7 @@ class World:
         self.clock = MovableClock("2026-03-02T13:00:00+00:00")
         self.alert_clock = AlertClock(database, self.clock, "UTC")
         webhooks = WebhookChannel(HttpSender(AllowedOrigins([receiver.url]), seconds=SECONDS))
-        self.channels = AvailableChannels(database, AlertSettings(), OpenChannels({"webhook": webhooks}, ""))
+        self.channels = AvailableChannels(database, ChannelSettings(), OpenChannels({"webhook": webhooks}, ""))
         self.composer = Composer(database, tools, time_zone="UTC", address="https://todo.example")
         self.sender = self.new_sender()
         rows.set_settings(self.user)

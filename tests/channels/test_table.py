@@ -9,7 +9,7 @@ import pytest
 from backend.alerts.channels.channel import PROBLEMS, Outcome, Problem, SendResult
 from backend.alerts.channels.table import CHANNELS, InvalidChannel, create_channels, read_target
 from backend.alerts.channels.vapid import VapidKey
-from backend.settings import AlertSettings
+from backend.settings import ChannelSettings
 from common.environment import SettingsInvalid, read_settings
 from tests.channels.push_service import Browser
 
@@ -33,20 +33,20 @@ TARGETS: Mapping[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.fixture
-def settings(monkeypatch: pytest.MonkeyPatch) -> AlertSettings:
+def settings(monkeypatch: pytest.MonkeyPatch) -> ChannelSettings:
     return read(monkeypatch, **ALL)
 
 
-def read(monkeypatch: pytest.MonkeyPatch, **values: str) -> AlertSettings:
-    for name in (*ALL, "ALERTS_CONTACT", "BACKEND_URL"):
+def read(monkeypatch: pytest.MonkeyPatch, **values: str) -> ChannelSettings:
+    for name in (*ALL, "ALERT_CONTACT", "BACKEND_URL"):
         monkeypatch.delenv(name, raising=False)
     for name, value in values.items():
         monkeypatch.setenv(name, value)
-    return read_settings(AlertSettings)
+    return read_settings(ChannelSettings)
 
 
 @pytest.mark.parametrize("kind", CHANNELS)
-def test_target_is_stored_and_described_without_what_is_secret(settings: AlertSettings, kind: str) -> None:
+def test_target_is_stored_and_described_without_what_is_secret(settings: ChannelSettings, kind: str) -> None:
     entered, description = TARGETS[kind]
     stored = read_target(kind, entered | {"unknown": "x"}, create_channels(settings, KEY))
     assert json.loads(json.dumps(stored)) == stored
@@ -61,7 +61,7 @@ def test_target_is_stored_and_described_without_what_is_secret(settings: AlertSe
 )
 @pytest.mark.parametrize("kind", CHANNELS)
 def test_what_is_no_target_gets_one_sentence_that_quotes_nothing(
-    settings: AlertSettings, kind: str, value: object
+    settings: ChannelSettings, kind: str, value: object
 ) -> None:
     with pytest.raises(InvalidChannel) as error:
         read_target(kind, value, create_channels(settings, KEY))
@@ -79,7 +79,7 @@ def test_what_is_no_target_gets_one_sentence_that_quotes_nothing(
     ],
 )
 def test_target_that_may_not_be_used_is_not_added(
-    settings: AlertSettings, kind: str, target: dict[str, Any], problem: Problem
+    settings: ChannelSettings, kind: str, target: dict[str, Any], problem: Problem
 ) -> None:
     with pytest.raises(InvalidChannel) as error:
         read_target(kind, target, create_channels(settings, KEY))
@@ -100,7 +100,7 @@ def test_without_settings_only_push_is_possible(monkeypatch: pytest.MonkeyPatch)
         read_target("ntfy", TARGETS["ntfy"][0], available)
 
 
-def test_unknown_kind(settings: AlertSettings) -> None:
+def test_unknown_kind(settings: ChannelSettings) -> None:
     with pytest.raises(InvalidChannel, match="push, ntfy, webhook, email"):
         read_target("pigeon", {}, create_channels(settings, KEY))
 
@@ -116,8 +116,8 @@ def test_target_that_is_no_longer_valid_has_the_name_of_its_kind() -> None:
         ({"BACKEND_URL": "https://todo.example/todo"}, "https://todo.example/todo"),
         ({"BACKEND_URL": "http://todo.example"}, None),
         ({"BACKEND_URL": "https://localhost:8443"}, None),
-        ({"BACKEND_URL": "https://todo.example", "ALERTS_CONTACT": "mailto:ann@example.com"}, "mailto:ann@example.com"),
-        ({"ALERTS_CONTACT": "https://example.com/contact"}, "https://example.com/contact"),
+        ({"BACKEND_URL": "https://todo.example", "ALERT_CONTACT": "mailto:ann@example.com"}, "mailto:ann@example.com"),
+        ({"ALERT_CONTACT": "https://example.com/contact"}, "https://example.com/contact"),
     ],
 )
 def test_contact_of_push(monkeypatch: pytest.MonkeyPatch, values: dict[str, str], contact: str | None) -> None:
@@ -127,7 +127,7 @@ def test_contact_of_push(monkeypatch: pytest.MonkeyPatch, values: dict[str, str]
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("ALERTS_CONTACT", ["ann@example.com", "mailto:", "mailto:ann", "http://example.com", "mailto:a@b c", "tel:1"]),
+        ("ALERT_CONTACT", ["ann@example.com", "mailto:", "mailto:ann", "http://example.com", "mailto:a@b c", "tel:1"]),
         ("ALERT_HOSTS", ["https://ntfy.sh/topic", "ftp://ntfy.sh", "ntfy.sh,a b", "https://a@ntfy.sh", "*", "a:99999"]),
         ("SMTP_URL", ["mail.example", "smtp://ann@mail.example", "http://ann:secret@mail.example", "smtp://a:secret@"]),
         ("SMTP_FROM", ["To-dos", "a@b, c@d", "To-dos todo@example.com"]),
@@ -145,7 +145,7 @@ def test_invalid_setting_has_one_sentence_without_its_value(
         assert "secret" not in str(error.value)
 
 
-def test_password_of_the_mail_server_is_not_shown(settings: AlertSettings) -> None:
+def test_password_of_the_mail_server_is_not_shown(settings: ChannelSettings) -> None:
     assert "secret" not in repr(settings)
 
 

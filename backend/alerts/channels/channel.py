@@ -96,12 +96,12 @@ PROBLEMS: Mapping[Problem, str] = {
         f"Ask {_ASK} to list the address itself in ALERT_HOSTS."
     ),
     Problem.CONTACT_MISSING: (
-        f"Apple's push service accepts notifications only with a contact. Ask {_ASK} to set ALERTS_CONTACT."
+        f"Apple's push service accepts notifications only with a contact. Ask {_ASK} to set ALERT_CONTACT."
     ),
     Problem.UNKNOWN_SERVICE: "This browser's push service is not supported. Use another browser or channel.",
     Problem.SIGNATURE: (
         "The push service rejected this server's signature. Turn notifications off and on again on that device; "
-        f"if that does not help, ask {_ASK} to check ALERTS_CONTACT and the clock."
+        f"if that does not help, ask {_ASK} to check ALERT_CONTACT and the clock."
     ),
     Problem.LOGIN: f"The server there did not accept the login. Check the token, or ask {_ASK} to check the password.",
     Problem.NO_ENCRYPTION: f"The mail server offers no encryption. Ask {_ASK} to check SMTP_URL.",

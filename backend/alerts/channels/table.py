@@ -14,7 +14,7 @@ from backend.alerts.channels.targets import EmailTarget, NtfyTarget, PushTarget,
 from backend.alerts.channels.vapid import VapidKey
 from backend.alerts.channels.webhook import WebhookChannel
 from backend.errors import BackendError
-from backend.settings import AlertSettings
+from backend.settings import ChannelSettings
 from common.mail import read_smtp_url
 from common.text import join_words
 from common.web_origins import AllowedOrigins
@@ -56,7 +56,7 @@ CHANNELS: Mapping[str, ChannelKind] = {
 }
 
 
-def create_channels(settings: AlertSettings, key: VapidKey) -> dict[str, Channel]:
+def create_channels(settings: ChannelSettings, key: VapidKey) -> dict[str, Channel]:
     """Creates the channels that the operator has set up, by their kinds.
 
     Their clock is the machine's: push services and receivers of webhooks check times by their own.
