@@ -191,7 +191,7 @@ class TokenLimitSettings(AddressSettings):
 
 
 def _lists_origins(entries: tuple[str, ...]) -> bool:
-    # Not at the top: reading the settings is what every command waits for.
+    # Not at the top: every command waits for the settings to be read.
     from common.web_origins import AllowedOrigins
 
     return not entries or _can_read(AllowedOrigins, entries)

@@ -24,7 +24,7 @@ class Origin:
 
     @property
     def names_address(self) -> bool:
-        """Whether whoever listed it has named an address, or this machine, instead of a name in the DNS."""
+        """Whether it is an IP address or localhost, and not a name in the DNS."""
         return self.host == "localhost" or read_address(self.host) is not None
 
 

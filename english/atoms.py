@@ -123,7 +123,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Reminder:
-    """How many minutes before its time a task reminds, or "none"; None if that is not understood, for a reason."""
+    """A reminder: minutes before the due time, or "none"; None with a `reason` if it is not understood."""
 
     minutes: int | Literal["none"] | None = None
     is_bare: bool = False

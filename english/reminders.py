@@ -84,7 +84,7 @@ def _find_reason(words: Words, phrases: Sequence[tuple[Atom, Reminder]], *, has_
 
 
 def choose_moment(words: Words, clause: Clause, due: datetime, at: datetime | None, *, is_time_only: bool) -> Choice:
-    """Of a clause that names a moment before a due time; without a day, on the same day."""
+    """Reads the reminder of a clause that names a moment before the due time; without a day, on the same day."""
     atoms = tuple(atom for group in clause.groups for atom in group.atoms)
     whole = Atom(clause.head.start, atoms[-1].end, Unread(reason=_NOT_BEFORE))
     if at is None:
@@ -102,7 +102,7 @@ def choose_moment(words: Words, clause: Clause, due: datetime, at: datetime | No
 
 
 def _is_of_user(words: Words, first: int) -> bool:
-    """Returns whether the user is to be reminded by us, and not by Bob."""
+    """Returns whether the reminder is the user's, and not somebody else's, as in "ask Bob to remind me"."""
     if first == 0 or words.key(first - 1) in _BETWEEN or words.key(first) in ("and", "please"):
         return True
     if words.key(first) == "no" and words.key(first - 1) in VERBS:  # "buy no reminders"

@@ -1,4 +1,4 @@
-"""The triggers and functions by which the database knows when a user is notified, in SQL.
+"""The SQL triggers and functions of notifications.
 
 A change of a task, of its user's zone or of their settings marks what has to be computed again. The backend's clock
 reads it (`stale_alerts`), computes the instants with its own time zone database, which may be newer than PostgreSQL's,
@@ -99,7 +99,7 @@ WHEN (OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_al
 CREATE TRIGGER alert_device_of_lost_session AFTER INSERT ON sessions FOR EACH ROW
 WHEN (NEW.ended_at IS NOT NULL) EXECUTE FUNCTION end_alert_device();
 """
-# What is read of a task to compute when it alerts.
+# The columns from which the instant of a task's alert is computed.
 _COLUMNS = """tasks.user_id, tasks.id, tasks.due_on, tasks.due_time, tasks.snoozed_until,
             coalesce(tasks.remind, settings.remind, 0) AS remind, profiles.time_zone, tasks.alert_at"""
 _OF_USERS = """LEFT JOIN profiles ON profiles.user_id = tasks.user_id

@@ -34,7 +34,7 @@ _SWEEP = "SELECT sweep_alerts(%(now)s, %(most)s) AS swept"
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What is known of a task to compute when it alerts; `alert_at` is what is stored."""
+    """What decides when a task alerts; `alert_at` is the stored instant."""
 
     user_id: str
     id: int
@@ -134,14 +134,14 @@ class AlertClock:
         self._check_began_at, self._checked_until = now, {"after": now, "user": "", "id": 0}
 
     async def _check_page(self, now: datetime, after: dict[str, Any]) -> None:
-        """Marks those of the next tasks whose instant an update of the time zone database has changed."""
+        """Marks the tasks of the next page whose instant an update of the time zone database has changed."""
         coming = await self._database.fetch_all(NO_USER, _COMING, _Task, most=self._at_once, **after)
         await self._mark(self._find_changed(coming), now)
         last = coming[-1] if coming else None
         self._checked_until = last and {"after": last.alert_at, "user": last.user_id, "id": last.id}
 
     def _find_changed(self, coming: Iterable[_Task]) -> list[_Task]:
-        """Returns the tasks that would alert neither when they are due, nor as long before that as they should."""
+        """Returns the tasks whose stored instant is neither their due time nor that of their reminder."""
         changed = list[_Task]()
         for task in coming:
             due = task.get_due(choose_zone(task.time_zone, self._zone))

@@ -1,4 +1,4 @@
-"""What happened to a user's alerts: what reached which channel, what was shown, and what the user did about it."""
+"""Reads what became of a user's alerts, and stores that they were shown or snoozed."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -14,8 +14,7 @@ SELECT delivery.alert_id, delivery.channel_id, channel.kind, channel.name, deliv
 FROM alert_deliveries AS delivery JOIN alert_channels AS channel
     ON channel.user_id = %(user)s AND channel.id = delivery.channel_id
 WHERE delivery.user_id = %(user)s AND delivery.alert_id = ANY(%(ids)s) ORDER BY delivery.first_at"""
-# Those that no channel has, or may have, brought to the user: there was none, each has failed so far, or no device has
-# confirmed it in time.
+# Alerts that have not reached the user: there was no channel, each has failed so far, or no device has confirmed.
 _UNSHOWN = """
 SELECT id FROM alerts WHERE user_id = %(user)s AND shown_at IS NULL AND alert_at > %(since)s
     AND state IN ('pending', 'sent', 'failed') AND kind <> 'test'

@@ -22,10 +22,10 @@ def get_instant(day: date, clock: time, zone: ZoneInfo) -> datetime:
 
 
 def find_alert(due: datetime, minutes: int, *, since: datetime, is_set: bool) -> datetime | None:
-    """Returns when a task alerts of which something was changed at `since`; None for never.
+    """Returns when a task alerts that was changed at `since`; None for never.
 
-    What was past then does not alert, unless the alert was still to come before the change (`is_set`), as in a zone in
-    which it is later. A minute that has begun is not past.
+    An instant that was past then does not alert, unless it was still to come before the change (`is_set`), as in a zone
+    in which it is later. A minute that has begun is not past.
     """
     since = since.replace(second=0, microsecond=0)
     if minutes < 0:

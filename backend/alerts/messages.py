@@ -50,7 +50,7 @@ class ScheduledRun:
 
 
 def find_open_tasks(meant: Collection[Mapping[str, Any]], listed: Collection[Mapping[str, Any]]) -> list[OpenTask]:
-    """Returns those of the tasks that are pending, with the due date that was meant; `listed` are tasks as they are."""
+    """Returns the tasks that are still pending with the due date of their alert; `listed` are tasks as they are now."""
     now = {task["id"]: task for task in listed if task["status"] == "pending" and not task.get("deleted")}
     return [
         OpenTask(each["id"], now[each["id"]]["title"], date.fromisoformat(each["due_on"]), read_time(each["due_time"]))
@@ -115,7 +115,7 @@ def read_time(text: str | None) -> time | None:
 
 
 def _describe_run(outcome: str, run: ScheduledRun | None) -> tuple[str, str]:
-    """Returns the title and body; a result is told in its own words."""
+    """Returns the title and body; that of a result is the answer of the run."""
     if run is None or not run.text or outcome not in _OF_SCHEDULE:
         return _SCHEDULES.get(outcome, _OTHER_OUTCOME), _OPEN
     is_result = outcome == "completed" and run.answer

@@ -126,7 +126,7 @@ class Recipient(AlertSettings):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is known of a claimed alert; `merged` are the alerts that it lists."""
+    """A claimed alert with its user's settings, channels and deliveries; `merged` are the alerts that it lists."""
 
     alert: Alert
     merged: list[Alert]
@@ -138,7 +138,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A try to send; `repetitions` are those before which the notification may have arrived, this one included."""
+    """A try to send; `repetitions` counts the tries, with this one, before which the notification may have arrived."""
 
     proof: str
     attempts: int
@@ -149,7 +149,7 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is stored of the result of a try; without `next_at`, the alert is done."""
+    """The states that are stored after a try; without `next_at`, the alert is done."""
 
     delivery: DeliveryState
     state: AlertState

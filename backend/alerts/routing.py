@@ -1,4 +1,4 @@
-"""Which channel gets an alert: the first one that is on, and the next ones only if it fails or does not confirm."""
+"""Chooses the channel of an alert: the first one that is on, and the next one only if it fails or does not confirm."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""The tables of notifications, for Alembic: a user's settings and channels, the outbox, and what reached which channel.
+"""The tables of notifications, for Alembic: a user's settings and channels, the outbox, and deliveries.
 
-When a task alerts is stored with the task, in columns that `migrations/alerts.py` keeps right by triggers.
+When a task alerts is stored with the task, in columns that the triggers of `migrations/alerts.py` update.
 """
 
 from collections.abc import Iterable

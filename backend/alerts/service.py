@@ -1,4 +1,4 @@
-"""What the API does with notifications: sends a test, and says what an open page should show."""
+"""Sends tests, lists what an open page should show, and carries out the actions of a notification."""
 
 from dataclasses import dataclass
 from datetime import timedelta

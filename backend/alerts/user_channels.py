@@ -1,4 +1,4 @@
-"""The channels of a user, in the order in which they are used. Their targets have secrets, which nobody is shown."""
+"""The channels of a user, in the order in which they are used. Their targets have secrets, which are not shown."""
 
 import hashlib
 import json
@@ -124,6 +124,6 @@ async def delete_channel(database: Database, user_id: str, channel_id: int) -> b
 
 
 def hash_target(kind: str, target: Mapping[str, Any]) -> bytes:
-    """Returns what two channels with the same target have in common: of a browser, the address of its push service."""
+    """Returns a hash that is equal for the same target; of a browser, only the address at its push service counts."""
     unique = target["endpoint"] if kind == PUSH else json.dumps(target, sort_keys=True)
     return hashlib.sha256(f"{kind}\n{unique}".encode()).digest()

@@ -1,4 +1,4 @@
-"""`/schedules`: what the assistant does at certain times by itself, which the user makes, pauses, runs and deletes."""
+"""`/schedules`: lists, makes, changes, runs and deletes what the assistant does at certain times by itself."""
 
 from datetime import datetime, time
 from typing import Annotated, Literal

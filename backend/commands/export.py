@@ -7,7 +7,7 @@ from common import data_commands
 from common.data_commands import JsonWriter
 from common.database import Database
 
-# A replay says nothing to anybody but the provider of its model turn, and may be long.
+# Only the provider of its model turn can use a replay, which may be long.
 _HIDDEN = ("user_id", "password_hash", "target", "proof", "replay")
 
 

@@ -1,4 +1,4 @@
-"""What providers want back with the model turns of a history, and the input items that it goes back with."""
+"""Chooses the replays of a history that are sent to the provider again, and adds them to the input items."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ Replays = dict[str, dict[str, Any]]
 
 
 def find_replays(history: Timeline) -> Replays:
-    """Returns those of runs that have made calls: providers ignore what they thought about other answers."""
+    """Returns the replays of runs that have made calls: providers ignore the reasoning of other answers."""
     turns = {(turn.run_id, turn.model_turn): turn for turn in history.model_turns}
     with_calls = {call.run_id for call in history.calls}
     first: dict[tuple[str, int], Entry | ToolCall] = {}
@@ -25,7 +25,7 @@ def find_replays(history: Timeline) -> Replays:
 
 
 def render_replay(turn: ModelTurn) -> dict[str, Any]:
-    """Returns it as it came, unless a text in it looks like hidden context."""
+    """Returns the replay as it came, apart from texts in it that look like hidden context."""
     return _sanitize(turn.replay or {})
 
 

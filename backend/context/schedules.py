@@ -1,4 +1,4 @@
-"""Renders what a run of a schedule reads before its message: that nobody is there, and what came out the last times."""
+"""Renders the hidden note before the message of a schedule: that the user is away, and the last results."""
 
 from collections.abc import Sequence
 

@@ -38,7 +38,7 @@ FROM conversations c WHERE c.user_id = %(user)s AND c.id = %(conversation)s
     OR EXISTS (SELECT FROM runs WHERE user_id = %(user)s AND id = %(replaces)s AND active))
 ON CONFLICT (user_id, conversation_id) WHERE status IN ('running', 'waiting') AND parent_call_id IS NULL DO NOTHING
 RETURNING {RUN_COLUMNS}"""
-# When and where a user says something, and what of theirs reminds; `p` is their profile, and `r` the run.
+# The time and zone of a user's message, and what notifies them; `p` is their profile, and `r` the run.
 MOMENT = """
 CASE WHEN %(now)s::text IS NULL THEN '{}'::jsonb ELSE jsonb_strip_nulls(jsonb_build_object(
     'now', %(now)s::text,

@@ -1,4 +1,4 @@
-"""What earlier runs of a schedule have answered, of which its next run reads the last ones."""
+"""Loads the answers of earlier runs of a schedule, which its next run reads."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is sent of one request after its rejections, each of which names a field, a limit or the form of a turn."""
+"""Changes a request after a rejection that names a field, a limit or the form of a model turn."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ class Attempts:
         self.rejected: list[str] = []
         """Optional fields."""
         self.error = ModelError("model_request_rejected")
-        """What to raise when nothing is left to change: where no form has helped, the error of the usual one."""
+        """The error to raise when nothing is left to change: that of the usual form if no other form has helped."""
         self._tried: list[TurnForm] = []
         self._is_lowered = False
         self._is_lasting = True
@@ -53,5 +53,5 @@ class Attempts:
         return form is not None
 
     def learn(self) -> dict[str, str]:
-        """Returns the settings that spare what was rejected, once that has happened twice."""
+        """Returns the settings that avoid the rejection, once a changed request was accepted twice."""
         return self._forms.learn(self._model, self.form) if self._tried and self._is_lasting else {}

@@ -209,7 +209,7 @@ _SECRET = re.compile(
     r"\b(sk|gsk|csk|pk|key|AIza|xai|hf)[-_][\w-]{8,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+|[\w-]{0,40}\*{3,}[\w-]{0,40}",
     re.IGNORECASE,
 )
-# Of a message: what nobody has written, and, of a replay, what nobody can read and may be long.
+# Fields of a message without a text that somebody has written, and encrypted fields of a replay, which may be long.
 _NO_TEXTS = (
     "role",
     "type",

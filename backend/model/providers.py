@@ -144,7 +144,7 @@ PROFILES: dict[ProviderName, Profile] = {
             model="gpt-4.1-mini",
             max_tokens_field="max_completion_tokens",
             takes_temperature="gpt-[34]|chatgpt-4o|ft:gpt-[34]",
-            # These refuse tools in chat completions while they reason, and some of them always.
+            # These reject tools in chat completions while they reason, and some of them always.
             responses_models=r"(ft:)?gpt-(5\.([4-9]|\d\d)|[6-9]|\d\d)(?!\S*-chat)|\S*(codex|-pro\b|deep-research)",
             # Pro and research models do not accept a low one.
             responses_efforts=(

@@ -1,4 +1,4 @@
-"""What a provider wants back with a model turn, as it sent it: reasoning, its details, signatures, encrypted items.
+"""Replays: what a provider wants back with a model turn, as it sent it, such as reasoning and signatures.
 
 A replay is stored with its model turn, as `{"origin": …, "message": {field: value}, "calls": [{field: value}]}`, and is
 sent to the server and model alone from which it came.

@@ -1,4 +1,4 @@
-"""How model turns are given back to a server: its own fields, and what stands for a text that is empty."""
+"""The forms in which model turns are sent back to a server: with which of its fields, and with which empty text."""
 
 import re
 from collections import Counter
@@ -25,7 +25,7 @@ _REJECTED = re.compile(
     r"\b(un|not )(supported|expect|recogni|known|permitted|allowed)|\bextra\b|forbidden", re.IGNORECASE
 )
 _CODES = ("model_request_rejected", "model_failed")
-_LEARNT_AFTER = 2  # requests that another form has cured
+_LEARNT_AFTER = 2  # requests that were accepted in another form
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _render_turn(message: Message, form: TurnForm) -> Message:
 
 
 def _select_fields(fields: Message, form: TurnForm, *, has_calls: bool) -> Message:
-    """Of an answer without calls only what servers have demanded: its reasoning is no part of the history's budget."""
+    """Of an answer without calls, selects only what servers demand: its reasoning is not in the history's budget."""
     if form.replay == "reasoning_content":
         texts = (fields.get(name) for name in ("reasoning_content", "reasoning", "reasoning_text", "thinking"))
         return {"reasoning_content": next((text for text in texts if isinstance(text, str)), _NO_THOUGHT)}

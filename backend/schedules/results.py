@@ -1,4 +1,4 @@
-"""The schedules of a user with what came out the last time."""
+"""Lists a user's schedules, each with the result of its last run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ WHERE r.user_id = %(user)s AND r.id = ANY(%(runs)s)"""
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """What a run has come to: `changes` are facts, `answer` is what it says."""
+    """The result of a run: `changes` is what was stored, `answer` is what it says."""
 
     id: str
     status: Status

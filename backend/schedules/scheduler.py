@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 2.0
 _AT_ONCE = 20  # schedules that are claimed, and changed ones that are read
 _RETRY_FOR = timedelta(hours=1)
-"""How long a start is tried again that a limit of a minute prevents, or an answer in the schedule's conversation."""
+"""How long a start is tried again after a limit of a minute, or a running answer in the conversation, prevented it."""
 _SOON_SECONDS = 60
 _ALERTED = {
     "completed": "completed",
@@ -31,7 +31,7 @@ _ALERTED = {
     "failed": "failed",
     "interrupted": "failed",
 }
-"""By the status of a run; what the user has stopped, and what goes on, is no news."""
+"""By the status of a run. Runs that go on, or that the user has stopped, are not reported."""
 
 
 class Scheduler:

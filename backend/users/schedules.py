@@ -1,4 +1,4 @@
-"""Schedules in SQL, and when they are due: messages that the assistant answers again and again."""
+"""SQL of schedules, and when they are due: messages that the assistant answers again and again."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time

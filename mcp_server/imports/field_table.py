@@ -1,4 +1,4 @@
-"""The fields of a task that a format has: a table for each format, with a row for each field."""
+"""Tables of the columns of a format, with a row for each field of a task."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

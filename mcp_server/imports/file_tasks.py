@@ -1,4 +1,4 @@
-"""The tasks of a file before they are checked, and what of the file is left out."""
+"""The tasks of a file before they are checked, and the parts of the file that are left out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class UnreadLine:
 
 @dataclass(frozen=True)
 class NoTask:
-    """A part of the file that is no task and belongs to none."""
+    """A part of the file that does not belong to a task."""
 
     name: str
 

@@ -136,7 +136,7 @@ def _unfold(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(re.split("\r\n|\n|\r", text), start=1):
         if line[:1] in (" ", "\t") and parts:
             length += len(line)
-            if length <= _MAX_VALUE:  # of what is too long, only the name counts
+            if length <= _MAX_VALUE:  # of a longer one, only the name is read
                 parts.append(line[1:])
             continue
         if parts:

@@ -1,4 +1,4 @@
-"""Notifications, `/alerts` and below it: settings, channels, what was sent, and what the user does about it."""
+"""`/alerts`: settings and channels of notifications, what was sent, and the actions of a notification."""
 
 from typing import Annotated
 

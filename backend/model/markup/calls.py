@@ -57,7 +57,7 @@ _HEAD_CHARS = 500
 _MARKER_BEGUN = re.compile(r"[<\[`][^\s>{}]{0,60}")
 _PREFIX = "function<｜tool▁sep｜>"  # of a name, in DeepSeek V3
 _BEFORE_NAME = ("", "functions.", "call:", "to=functions.")
-_INVALID = "{"  # arguments that a model is told of
+_INVALID = "{"  # arguments that are rejected as invalid JSON, so that the model learns of it
 
 
 class CutCall(Exception):
@@ -281,7 +281,7 @@ class _Block:
         raise CutCall([*self._calls, broken] if broken else self._calls)
 
     def _read_broken(self, begin: int) -> ParsedToolCall | None:
-        """Returns a call whose arguments are not valid, which the model is told of; None if its name is not known."""
+        """Returns a call with invalid arguments, whose error the model reads; None if its tool is not known."""
         rest = self._text[begin:]
         self._position = len(self._text)
         found = _NAME_IN_OBJECT.search(rest) if rest.startswith("{") else _ELEMENT.match(rest) or _NAMED.match(rest)

@@ -58,11 +58,11 @@ _MARKERS = _collect_markers()
 _BEGINNINGS = frozenset(text[:end] for text in _MARKERS for end in range(1, len(text)))
 MAX_CHARS = max(map(len, _MARKERS)) + 101
 _TAG_BEGUN = re.compile(rf"<(?:{'|'.join(map(re.escape, _TAGS))})\s[^<>\n]{{0,100}}\Z", re.IGNORECASE)
-_MARKS = "<[]◁"  # with which all markers begin that are no words
+_MARKS = "<[]◁"  # the first signs of all markers that are not words
 
 
 class Finder:
-    """Finds the first of some markers; of those that begin there, the longest.
+    """Finds the first of some markers; if several begin there, the longest.
 
     A word may not begin within another one, unless it is an `inner` marker.
     """

@@ -1,4 +1,4 @@
-"""The HTTP status with which another MCP server rejects a request, of which the SDK (mcp 2.3) hands on nothing."""
+"""Passes on the HTTP status with which another MCP server rejects a request, which the SDK (mcp 2.3) drops."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -19,7 +19,7 @@ _KEY_CURE = ", so its operator has to check the key and the address in mcp.json"
 class HttpFailure:
     status: int
     has_lost_session: bool
-    """Whether the server no longer knows the session of the request, which it has not carried out then."""
+    """Whether the server no longer knows the session of the request, and so has not carried it out."""
     wait_seconds: float
 
     @property

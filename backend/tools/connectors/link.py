@@ -197,7 +197,7 @@ async def _accept_result(name: str, result: CallToolResult) -> None: ...
 
 
 async def _all_tools(client: Client) -> list[Tool]:
-    """Returns all tools, of several with one name the first; a cursor that comes again ends the list."""
+    """Returns all tools, and the first of several with one name; a repeated cursor ends the list."""
     found, cursors = dict[str, Tool](), list[str | None]([None])
     while len(cursors) <= _MAX_PAGES:
         page = await client.list_tools(cursor=cursors[-1])

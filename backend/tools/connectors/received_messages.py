@@ -63,7 +63,7 @@ class CheckedStream:
 
 
 def _check_message(message: Any) -> None:
-    """Removes what is not read of a message, and what is not sound; raises `TooMuchSent` for too many parts."""
+    """Removes the parts of a message that are invalid or not used; raises `TooMuchSent` for too many parts."""
     if isinstance(message, JSONRPCRequest):
         message.params = None  # whatever a server asks is rejected
     if not isinstance(message, JSONRPCResponse):

@@ -1,10 +1,10 @@
-"""Keeps what is sound of other MCP servers' lists and results: the SDK drops the whole message for one odd part."""
+"""Removes invalid parts of other MCP servers' lists and results: for one of them, the SDK drops the whole message."""
 
 import json
 from typing import Any
 
 _TOOL_SCHEMAS = ("inputSchema", "outputSchema")
-# What results have that are no results of calls.
+# The fields of results other than those of tool calls.
 _OTHERS = {"tools", "serverInfo", "protocolVersion", "capabilities", "supportedVersions", "inputRequests"}
 _MAX_KIND_CHARS = 40
 
@@ -32,7 +32,7 @@ def _repair_tool(tool: Any) -> dict[str, Any] | None:
 
 
 def _repair_output(result: dict[str, Any]) -> None:
-    """Makes the parts of a call's result texts, as only these are read."""
+    """Converts the parts of a call's result to texts, as only texts are read."""
     content, structured = result.get("content"), result.get("structuredContent")
     parts = content if isinstance(content, list) else [] if content is None else [content]
     result["content"] = [{"type": "text", "text": _render_part(part)} for part in parts]

@@ -1,4 +1,4 @@
-"""The command about what the assistant does at certain times by itself."""
+"""The command `/schedules`, which lists and changes schedules."""
 
 from collections.abc import Sequence
 from datetime import datetime
