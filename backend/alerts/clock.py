@@ -33,7 +33,7 @@ _SWEEP = "SELECT sweep_alerts(%(now)s, %(most)s) AS swept"
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _DatedTask:
     """What decides when a task alerts; `alert_at` is the stored instant."""
 
     user_id: str
@@ -91,7 +91,7 @@ class AlertClock:
     async def _refresh(self, now: datetime) -> int:
         """Computes the instants that were marked; returns how many at most of a kind."""
         async with self._database.transaction(NO_USER) as tx:
-            stale = await tx.execute(_STALE, _Task, most=self._at_once)
+            stale = await tx.execute(_STALE, _DatedTask, most=self._at_once)
             stale_digests = await tx.execute(_STALE_DIGESTS, _Digest, most=self._at_once)
         tasks, digests = await stale.fetchall(), await stale_digests.fetchall()
         if tasks:
@@ -102,7 +102,7 @@ class AlertClock:
             await self._database.execute(NO_USER, _SET_DIGESTS, instants=instants)
         return max(len(tasks), len(digests))
 
-    def _compute(self, task: _Task, now: datetime) -> dict[str, str | int | None]:
+    def _compute(self, task: _DatedTask, now: datetime) -> dict[str, str | int | None]:
         assert task.stale_since is not None
         alert_at, due = task.snoozed_until, task.get_due(choose_zone(task.time_zone, self._zone))
         if alert_at is None and due is not None:
@@ -135,21 +135,21 @@ class AlertClock:
 
     async def _check_page(self, now: datetime, after: dict[str, Any]) -> None:
         """Marks the tasks of the next page whose instant an update of the time zone database has changed."""
-        coming = await self._database.fetch_all(NO_USER, _COMING, _Task, most=self._at_once, **after)
+        coming = await self._database.fetch_all(NO_USER, _COMING, _DatedTask, most=self._at_once, **after)
         await self._mark(self._find_changed(coming), now)
         last = coming[-1] if coming else None
         self._checked_until = last and {"after": last.alert_at, "user": last.user_id, "id": last.id}
 
-    def _find_changed(self, coming: Iterable[_Task]) -> list[_Task]:
+    def _find_changed(self, coming: Iterable[_DatedTask]) -> list[_DatedTask]:
         """Returns the tasks whose stored instant is neither their due time nor that of their reminder."""
-        changed = list[_Task]()
+        changed = list[_DatedTask]()
         for task in coming:
             due = task.get_due(choose_zone(task.time_zone, self._zone))
             if due is None or task.alert_at not in (due, due - timedelta(minutes=task.remind)):
                 changed.append(task)
         return changed
 
-    async def _mark(self, tasks: Iterable[_Task], now: datetime) -> None:
+    async def _mark(self, tasks: Iterable[_DatedTask], now: datetime) -> None:
         instants = [
             {"user_id": task.user_id, "id": task.id, "alert_at": task.alert_at and task.alert_at.isoformat()}
             for task in tasks

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from backend.alerts.channels.channel import Message
+from backend.alerts.channels.channel import Notification
 from backend.alerts.instants import choose_zone
 from backend.alerts.messages import ScheduledRun, compose, find_open_tasks
 from backend.alerts.outbox import Work
@@ -32,7 +32,7 @@ class Composer:
     def choose_zone(self, work: Work) -> ZoneInfo:
         return choose_zone(work.recipient.time_zone, self._time_zone)
 
-    async def compose(self, user_id: str, work: Work, now: datetime) -> Message | None:
+    async def compose(self, user_id: str, work: Work, now: datetime) -> Notification | None:
         """Returns the message, without a proof; None if there is nothing left to say, as all tasks were completed.
 
         Raises `TasksUnavailable`, `LimitReached` and `CallRejected`.

@@ -6,7 +6,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from backend.alerts.channels.channel import Message
+from backend.alerts.channels.channel import Notification
 from backend.alerts.outbox import Alert, Work
 
 _NAMED_TASKS = 5
@@ -68,7 +68,7 @@ def is_meant(meant: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
 
 def compose(
     work: Work, tasks: list[OpenTask], *, address: str, now: datetime, zone: ZoneInfo, run: ScheduledRun | None = None
-) -> Message | None:
+) -> Notification | None:
     """Returns the message, without a proof; None if there is nothing left to say."""
     alert = work.alert
     runs = [each for each in (alert, *work.merged) if each.kind == "schedule"]
@@ -97,7 +97,7 @@ def compose(
                 url = f"{address}/t/{tasks[0].id}"
         case _:
             return None
-    return Message(
+    return Notification(
         key=alert.key,
         kind=alert.kind,
         title=title,

@@ -83,7 +83,7 @@ ON CONFLICT (user_id, key) DO NOTHING RETURNING id"""
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class AlertClaim:
     """An alert that this process works on until `next_at`."""
 
     user_id: str
@@ -162,11 +162,11 @@ class Outbox:
         """With `needs_account`, only users with an account are notified."""
         self._database, self._needs_account = database, needs_account
 
-    async def take(self, now: datetime, *, lease_seconds: float, most: int) -> list[Claim]:
+    async def take(self, now: datetime, *, lease_seconds: float, most: int) -> list[AlertClaim]:
         """Claims alerts of all users that are to be worked on."""
-        return await self._database.fetch_all(NO_USER, _TAKE, Claim, now=now, seconds=lease_seconds, most=most)
+        return await self._database.fetch_all(NO_USER, _TAKE, AlertClaim, now=now, seconds=lease_seconds, most=most)
 
-    async def load(self, claim: Claim) -> Work | None:
+    async def load(self, claim: AlertClaim) -> Work | None:
         """Returns None if the alert has ended, or is no longer claimed by this process."""
         return await self._load(claim.user_id, claim.id, claim.next_at)
 
@@ -191,7 +191,7 @@ class Outbox:
             {one.channel_id: one for one in await deliveries.fetchall()},
         )
 
-    async def begin(self, claim: Claim, channel_id: int, now: datetime) -> Try | None:
+    async def begin(self, claim: AlertClaim, channel_id: int, now: datetime) -> Try | None:
         """Stores that the alert is about to be sent; returns None if it is no longer claimed by this process."""
         values = {"id": claim.id, "lease": claim.next_at, "channel": channel_id, "now": now}
         return await self._database.fetch_one(
@@ -199,7 +199,7 @@ class Outbox:
         )
 
     async def end_try(
-        self, claim: Claim, channel_id: int, stored: Stored, now: datetime, *, problem: str | None
+        self, claim: AlertClaim, channel_id: int, stored: Stored, now: datetime, *, problem: str | None
     ) -> None:
         """Stores the result of a try, for the delivery, the channel and the alert."""
         values = {"id": claim.id, "channel": channel_id, "now": now, "problem": problem}
@@ -209,13 +209,13 @@ class Outbox:
             await tx.execute(_END_DELIVERY, state=stored.delivery, **values)
             await tx.execute(_NOTE_CHANNEL, ends=stored.ends_channel, was_sent=was_sent, **values)
 
-    async def give_up(self, claim: Claim, channels: Sequence[tuple[int, str | None]], now: datetime) -> None:
+    async def give_up(self, claim: AlertClaim, channels: Sequence[tuple[int, str | None]], now: datetime) -> None:
         """Stores which channels are not used any more for the alert, each with its problem."""
         async with self._database.transaction(claim.user_id) as tx:
             for channel_id, problem in channels:
                 await tx.execute(_GIVE_UP, id=claim.id, channel=channel_id, problem=problem, now=now)
 
-    async def end(self, claim: Claim, state: AlertState, next_at: datetime | None = None) -> None:
+    async def end(self, claim: AlertClaim, state: AlertState, next_at: datetime | None = None) -> None:
         """Stores the alert's state, or until when it waits."""
         values = {"id": claim.id, "lease": claim.next_at, "state": state, "next_at": next_at}
         await self._database.execute(claim.user_id, _END, **values)
@@ -242,12 +242,12 @@ async def add_schedule_alert(
 
 async def add_test_alert(
     database: Database, user_id: str, channel_id: int, *, now: datetime, until: datetime
-) -> tuple[Claim, Try]:
+) -> tuple[AlertClaim, Try]:
     """Adds a test, which the caller sends at once."""
     values = {"schedule": None, "run": None, "outcome": None, "state": "pending", "next_at": until}
     row = await database.fetch_one(user_id, _ADD, key=secrets.token_urlsafe(_KEY_BYTES), kind="test", now=now, **values)
     assert row is not None
-    claim = Claim(user_id, row["id"], until)
+    claim = AlertClaim(user_id, row["id"], until)
     begun = await Outbox(database).begin(claim, channel_id, now)
     assert begun is not None
     return claim, begun

@@ -13,10 +13,10 @@ import psycopg
 
 from backend.alerts import metrics
 from backend.alerts.available_channels import AvailableChannels
-from backend.alerts.channels.channel import Message, Outcome, Problem, SendResult
+from backend.alerts.channels.channel import Notification, Outcome, Problem, SendResult
 from backend.alerts.composer import Composer
 from backend.alerts.instants import find_end_of_quiet
-from backend.alerts.outbox import Claim, Outbox, Try, Work
+from backend.alerts.outbox import AlertClaim, Outbox, Try, Work
 from backend.alerts.routing import Route, choose_route, evaluate, evaluate_test
 from backend.alerts.user_channels import UserChannel
 from backend.errors import LimitReached
@@ -79,7 +79,7 @@ class Sender:
         for sending in self._sending:
             sending.cancel()
 
-    async def _send(self, claim: Claim) -> None:
+    async def _send(self, claim: AlertClaim) -> None:
         try:
             async with asyncio.timeout(self._lease_seconds - min(_MARGIN_SECONDS, self._lease_seconds / 2)):
                 await self._work_on(claim)
@@ -88,7 +88,7 @@ class Sender:
         except Exception:
             log.exception("a notification could not be sent")
 
-    async def _work_on(self, claim: Claim) -> None:
+    async def _work_on(self, claim: AlertClaim) -> None:
         work, now = await self._outbox.load(claim), self._clock()
         if work is None:
             return
@@ -112,7 +112,7 @@ class Sender:
             self._clock(), self._composer.choose_zone(work), recipient.quiet_from, recipient.quiet_until
         )
 
-    async def _send_by_route(self, claim: Claim, work: Work, route: Route) -> None:
+    async def _send_by_route(self, claim: AlertClaim, work: Work, route: Route) -> None:
         now = self._clock()
         if route.given_up:
             await self._outbox.give_up(claim, route.given_up, now)
@@ -132,7 +132,7 @@ class Sender:
             await self.deliver(claim, route.channel, message, begun, has_next=route.has_next)
 
     async def deliver(
-        self, claim: Claim, channel: UserChannel, message: Message, begun: Try, *, has_next: bool
+        self, claim: AlertClaim, channel: UserChannel, message: Notification, begun: Try, *, has_next: bool
     ) -> SendResult:
         """Sends a message by a try that is stored, and stores the result."""
         if begun.repetitions:

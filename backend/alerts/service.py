@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from backend.alerts import history
 from backend.alerts.available_channels import AvailableChannels
-from backend.alerts.channels.channel import Message, SendResult
+from backend.alerts.channels.channel import Notification, SendResult
 from backend.alerts.composer import Composer
 from backend.alerts.history import PastAlert
 from backend.alerts.messages import find_open_tasks
@@ -40,10 +40,10 @@ class AlertService:
         assert message is not None
         return await self.sender.deliver(claim, channel, message, begun, has_next=False)
 
-    async def list_unshown(self, user_id: str) -> list[Message]:
+    async def list_unshown(self, user_id: str) -> list[Notification]:
         """Returns what an open page should show, as devices get it, but without a proof."""
         now = self.clock()
-        outbox, messages = Outbox(self.database), list[Message]()
+        outbox, messages = Outbox(self.database), list[Notification]()
         for alert_id in await history.list_unshown(self.database, user_id, since=now - LIFETIME, most=_MOST_UNSHOWN):
             work = await outbox.load_unclaimed(user_id, alert_id)
             message = work and await self.composer.compose(user_id, work, now)

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from backend.alerts.channels.channel import Message
+from backend.alerts.channels.channel import Notification
 
 TITLE, BODY = "Call the clinic about the results", "Due at 15:00"
 URL = "https://todo.example/?task=7"
 
 
-def create_message(**changes: Any) -> Message:
+def create_message(**changes: Any) -> Notification:
     values = {
         "key": "Zm9vYmFyYmF6cXV4Zm9vYmFy",
         "kind": "task",
@@ -22,7 +22,7 @@ def create_message(**changes: Any) -> Message:
         "late": False,
         "actions": True,
     }
-    return Message(**{**values, **changes})
+    return Notification(**{**values, **changes})
 
 
 def assert_not_logged(caplog: pytest.LogCaptureFixture, *secrets: str) -> None:

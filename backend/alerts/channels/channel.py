@@ -13,7 +13,7 @@ _MAX_TITLE_CHARS, _MAX_BODY_CHARS = 250, 4_000
 
 
 @dataclass(frozen=True)
-class Message:
+class Notification:
     key: str
     """Names the alert: base64url, at most 32 characters, equal in each repetition."""
     kind: str
@@ -126,7 +126,7 @@ class SendResult:
 
 
 class Channel(Protocol):
-    async def send(self, target: Mapping[str, Any], message: Message) -> SendResult:
+    async def send(self, target: Mapping[str, Any], message: Notification) -> SendResult:
         """Sends a message. It never raises, apart from cancellation, and ends by its own timeout."""
         ...
 

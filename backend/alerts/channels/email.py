@@ -13,7 +13,7 @@ from typing import Any
 import aiosmtplib
 from pydantic import ValidationError
 
-from backend.alerts.channels.channel import Message, Outcome, Problem, SendResult
+from backend.alerts.channels.channel import Notification, Outcome, Problem, SendResult
 from backend.alerts.channels.http import has_cause
 from backend.alerts.channels.targets import EmailTarget
 from common.clock import Clock, utc_now
@@ -64,7 +64,7 @@ class EmailChannel:
             return Problem.INVALID_TARGET
         return None if self._recipients.allow(address) else Problem.RECIPIENT_NOT_LISTED
 
-    async def send(self, target: Mapping[str, Any], message: Message) -> SendResult:
+    async def send(self, target: Mapping[str, Any], message: Notification) -> SendResult:
         if problem := self.find_problem(target):
             return SendResult(Outcome.PERMANENT, problem=problem)
         recipient = EmailTarget.model_validate(target).address
@@ -93,7 +93,7 @@ class EmailChannel:
     def _domain(self) -> str:
         return self._address.rpartition("@")[2]
 
-    def _render(self, recipient: str, message: Message) -> bytes:
+    def _render(self, recipient: str, message: Notification) -> bytes:
         """Renders it with the old classes of the standard library, which take a header as it is.
 
         `EmailMessage` (Python 3.11) decodes what looks encoded in a title, line breaks included, and so adds headers.

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from backend.alerts.channels.channel import Message, Outcome, Problem, SendResult
+from backend.alerts.channels.channel import Notification, Outcome, Problem, SendResult
 from backend.alerts.channels.http import HttpSender
 from backend.alerts.channels.targets import NtfyTarget
 
@@ -28,7 +28,7 @@ class NtfyChannel:
         except ValidationError:
             return Problem.INVALID_TARGET
 
-    async def send(self, target: Mapping[str, Any], message: Message) -> SendResult:
+    async def send(self, target: Mapping[str, Any], message: Notification) -> SendResult:
         if problem := self.find_problem(target):
             return SendResult(Outcome.PERMANENT, problem=problem)
         topic = NtfyTarget.model_validate(target)
@@ -38,7 +38,7 @@ class NtfyChannel:
         return await self._http.post(topic.server, headers, _render(topic.topic, message), _ANSWERS)
 
 
-def _render(topic: str, message: Message) -> bytes:
+def _render(topic: str, message: Notification) -> bytes:
     message = message.clean()
     text = (message.body or message.title).encode()[:_MAX_MESSAGE_BYTES].decode(errors="ignore")
     value = {"topic": topic, "title": message.title, "message": text, "click": message.url}

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from pydantic import ValidationError
 
-from backend.alerts.channels.channel import Message, Outcome, Problem, SendResult, shorten
+from backend.alerts.channels.channel import Notification, Outcome, Problem, SendResult, shorten
 from backend.alerts.channels.http import HttpSender
 from backend.alerts.channels.targets import PushTarget, decode_base64url
 from backend.alerts.channels.vapid import VapidKey, encode_point
@@ -74,7 +74,7 @@ class PushChannel:
             return Problem.CONTACT_MISSING
         return None
 
-    async def send(self, target: Mapping[str, Any], message: Message) -> SendResult:
+    async def send(self, target: Mapping[str, Any], message: Notification) -> SendResult:
         if problem := self.find_problem(target):
             return SendResult(Outcome.PERMANENT, problem=problem)
         subscription = PushTarget.model_validate(target)
@@ -110,7 +110,7 @@ def create_push_channel(
     return PushChannel(HttpSender(AllowedOrigins(hosts, scheme=scheme, port=port), **options), key, contact)
 
 
-def render_payload(message: Message) -> bytes:
+def render_payload(message: Notification) -> bytes:
     """Renders what the service worker reads; a long body is shortened, then the title."""
     message = message.clean()
     value = asdict(message)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from backend.alerts.channels.channel import Message, Outcome, Problem, SendResult
+from backend.alerts.channels.channel import Notification, Outcome, Problem, SendResult
 from backend.alerts.channels.http import HttpSender
 from backend.alerts.channels.targets import WebhookTarget
 from common.clock import Clock, utc_now
@@ -31,7 +31,7 @@ class WebhookChannel:
         except ValidationError:
             return Problem.INVALID_TARGET
 
-    async def send(self, target: Mapping[str, Any], message: Message) -> SendResult:
+    async def send(self, target: Mapping[str, Any], message: Notification) -> SendResult:
         if problem := self.find_problem(target):
             return SendResult(Outcome.PERMANENT, problem=problem)
         webhook = WebhookTarget.model_validate(target)
@@ -40,7 +40,7 @@ class WebhookChannel:
         return await self._http.post(webhook.url, headers, body, _ANSWERS)
 
 
-def _render(message: Message) -> bytes:
+def _render(message: Notification) -> bytes:
     message = message.clean()
     value = {"title": message.title, "body": message.body, "url": message.url, "task": message.task}
     return json.dumps(value | {"key": message.key, "kind": message.kind, "late": message.late}).encode()

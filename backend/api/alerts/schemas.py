@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, Field, StrictBool, StrictInt, StrictStr
 from pydantic_core import PydanticCustomError
 
-from backend.alerts.channels.channel import Message
+from backend.alerts.channels.channel import Notification
 from backend.alerts.history import PastAlert, PastDelivery
 from backend.alerts.routing import explain_problem
 from backend.alerts.schema import MAX_REMIND, AlertKind, AlertState, DeliveryState
@@ -196,7 +196,7 @@ class PageAlert(BaseModel):
     actions: bool
 
     @classmethod
-    def create(cls, message: Message) -> Self:
+    def create(cls, message: Notification) -> Self:
         return cls.model_validate(message, from_attributes=True)
 
 
