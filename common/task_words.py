@@ -7,6 +7,10 @@ from typing import Any
 
 from common.repeats import describe_repeat
 
+MAX_REMIND = 40_320
+"""The most minutes before its due time at which a task reminds: 28 days."""
+REMIND_NEVER = -1
+"""Stored for a task, or a user, without reminders."""
 _UNITS = ((1440, "day", "days"), (60, "hour", "hours"), (1, "min", "min"))
 
 

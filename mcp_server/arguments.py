@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
+from common.task_words import MAX_REMIND
 from common.text import is_single_line_text, is_storable, remove_invisible, remove_stacked_marks
 from common.tokens import is_user_id
 
@@ -21,7 +22,6 @@ _MAX_QUERY, _MAX_QUERY_WORDS = 200, 20  # characters, words
 _MAX_CURSOR = 4_000  # characters; it has a query and a title, which may be emojis
 _BREAKS = "\n\r\t\u2028\u2029"
 
-MAX_REMIND = 40_320  # minutes: 28 days
 KEEP, NONE, DEFAULT = "keep", "none", "default"
 """Words for "not given", for the removal of a value, and for what the user has set."""
 

@@ -25,11 +25,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
+from common.task_words import MAX_REMIND
+
 AlertKind = Literal["task", "digest", "held", "schedule", "test"]
 AlertState = Literal["pending", "held", "merged", "sent", "shown", "failed", "expired"]
 DeliveryState = Literal["sending", "accepted", "shown", "failed", "gave_up"]
-MAX_REMIND = 40_320
-"""The most minutes before its due time at which a task reminds: four weeks."""
 
 
 def _one_of(column: str, values: Iterable[str], name: str) -> CheckConstraint:

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal, LiteralString, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from common.clock import to_utc
+from common.task_words import MAX_REMIND, REMIND_NEVER
 from mcp_server.arguments import (
     DEFAULT,
     KEEP,
-    MAX_REMIND,
     NONE,
     NONE_IF_EMPTY,
     Argument,
@@ -33,7 +33,6 @@ from mcp_server.tasks.dates import Due
 
 ONE_OPEN = "tasks_one_open_of_series"  # the index that allows one open task in a series
 PRIORITIES = {"high": 1, "medium": 2, "low": 3}
-REMIND_NEVER = -1  # minutes
 DUE_COLUMNS = {"due_on", "due_time"}
 
 _TITLE = Argument("1 to 200 characters on one line, not counting spaces around it")

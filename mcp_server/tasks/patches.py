@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from common import recurrence
+from common.task_words import REMIND_NEVER
 from mcp_server.arguments import DEFAULT, NONE
 from mcp_server.errors import (
     LabelInvalid,
@@ -16,7 +17,7 @@ from mcp_server.errors import (
 )
 from mcp_server.tasks import dates
 from mcp_server.tasks.dates import Due
-from mcp_server.tasks.fields import REMIND_NEVER, Task, TaskPatch, parse_value
+from mcp_server.tasks.fields import Task, TaskPatch, parse_value
 from mcp_server.tasks.zones import Now
 
 MAX_LABELS = 10

@@ -9,12 +9,12 @@ from pydantic_core import PydanticCustomError
 from backend.alerts.channels.channel import Notification
 from backend.alerts.history import PastAlert, PastDelivery
 from backend.alerts.routing import explain_problem
-from backend.alerts.schema import MAX_REMIND, AlertKind, AlertState, DeliveryState
+from backend.alerts.schema import AlertKind, AlertState, DeliveryState
 from backend.alerts.settings import AlertSettings
 from backend.api.request_body import RequestBody
+from common.task_words import MAX_REMIND, REMIND_NEVER
 from common.text import is_single_line_text
 
-NEVER = -1
 _MAX_NAME = 100
 _CLOCK = r"^([01]\d|2[0-3]):[0-5]\d$"
 
@@ -56,7 +56,7 @@ class SettingsChange(RequestBody):
         if self.on is not None:
             changes["is_on"] = self.on
         if self.remind is not None:
-            changes["remind"] = NEVER if self.remind == "none" else self.remind
+            changes["remind"] = REMIND_NEVER if self.remind == "none" else self.remind
         return changes
 
 
@@ -106,7 +106,7 @@ class ShownSettings(BaseModel):
     ) -> Self:
         return cls(
             on=settings.is_on,
-            remind="none" if settings.remind == NEVER else settings.remind,
+            remind="none" if settings.remind == REMIND_NEVER else settings.remind,
             digest_time=_render_clock(settings.digest_time),
             quiet_from=_render_clock(settings.quiet_from),
             quiet_until=_render_clock(settings.quiet_until),
