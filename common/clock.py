@@ -34,6 +34,11 @@ def find_zone(name: str) -> ZoneInfo | None:
         return None
 
 
+def choose_zone(name: str | None, default: str) -> ZoneInfo:
+    """Returns the zone of this name, else the default one, else UTC."""
+    return (find_zone(name) if name else None) or find_zone(default) or ZoneInfo("UTC")
+
+
 def wall_time(now: datetime, zone: str) -> datetime:
     """Returns the local time in a zone, naive; in UTC for a zone that this machine does not know."""
     return local_time(now, zone).replace(tzinfo=None)

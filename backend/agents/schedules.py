@@ -10,7 +10,7 @@ from backend.tools.run_context import RunContext
 from backend.tools.schedule_arguments import SCHEMA, read_arguments
 from backend.users import schedules
 from backend.users.profiles import load_time_zone
-from common.clock import Clock, render_wall_clock
+from common.clock import Clock, choose_zone, render_wall_clock
 from common.database import Database
 
 _DESCRIPTION = (
@@ -26,7 +26,7 @@ def create_schedule_tool(database: Database, clock: Clock, usual_zone: str) -> F
         run, call = context.context.run, context.context.open_calls[context.tool_call_id]
         if run.schedule_id is not None:
             return FailedOutput("A schedule makes no schedules.")
-        zone = schedules.get_zone(await load_time_zone(database, run.user_id), usual_zone)
+        zone = choose_zone(await load_time_zone(database, run.user_id), usual_zone)
         try:
             plan = read_arguments(arguments_of(arguments) or {}, now=clock(), zone=zone)
             schedule_id = f"sch_{call.idempotency_key[:32]}"

@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo
 from psycopg.types.json import Jsonb
 
 from backend.alerts import metrics
-from backend.alerts.instants import choose_zone, find_alert, find_digest, get_instant
-from common.clock import Clock
+from backend.alerts.instants import find_alert, find_digest
+from common.clock import Clock, choose_zone
 from common.database import NO_USER, Database
+from common.recurrence import to_instant
 
 TICK_SECONDS = 5.0
 _CHECK_EVERY = timedelta(hours=1)
@@ -49,7 +50,7 @@ class _DatedTask:
     def get_due(self, zone: ZoneInfo) -> datetime | None:
         if self.due_on is None or self.due_time is None:
             return None
-        return get_instant(self.due_on, self.due_time, zone)
+        return to_instant(self.due_on, self.due_time, zone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from backend.alerts.channels.channel import Notification
-from backend.alerts.instants import choose_zone
 from backend.alerts.messages import ScheduledRun, compose, find_open_tasks
 from backend.alerts.outbox import Work
 from backend.tools.task_tools import TaskTools
+from common.clock import choose_zone
 from common.database import Database
 
 # The answer of a run is its last text.
@@ -16,6 +16,7 @@ _RUN = """
 SELECT run.conversation_id AS chat_id, schedule.text, (
     SELECT entry.text FROM entries AS entry
     WHERE entry.user_id = %(user)s AND entry.run_id = run.id AND entry.kind = 'assistant_message' AND entry.complete
+        AND entry.text <> ''
     ORDER BY entry.seq DESC LIMIT 1
 ) AS answer
 FROM (SELECT) AS asked

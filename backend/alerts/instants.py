@@ -7,18 +7,9 @@ before the change (RFC 5545, section 3.3.5).
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from common.clock import find_zone
+from common.recurrence import to_instant
 
 _DAY = timedelta(days=1)
-
-
-def choose_zone(name: str | None, usual: str) -> ZoneInfo:
-    """Returns the user's zone, that of users who have none, or UTC."""
-    return (find_zone(name) if name else None) or find_zone(usual) or ZoneInfo("UTC")
-
-
-def get_instant(day: date, clock: time, zone: ZoneInfo) -> datetime:
-    return datetime.combine(day, clock, zone).astimezone(UTC)
 
 
 def find_alert(due: datetime, minutes: int, *, since: datetime, is_set: bool) -> datetime | None:
@@ -42,7 +33,7 @@ def find_digest(at: time, zone: ZoneInfo, *, since: datetime, last_day: date | N
     day = since.astimezone(zone).date()
     if last_day is not None and last_day <= day + _DAY:  # a later one was of a clock that was ahead
         day = max(day, last_day + _DAY)
-    while (instant := get_instant(day, at, zone)) < since:
+    while (instant := to_instant(day, at, zone)) < since:
         day += _DAY
     return instant, day
 

@@ -7,7 +7,7 @@ from backend.api.dependencies import AppServices, LimitedUser, UserRoute, forbid
 from backend.api.request_body import RequestBody
 from backend.errors import InvalidRequest, shorten
 from backend.users import profiles, schedules
-from common.clock import find_zone
+from common.clock import choose_zone, find_zone
 from common.text import is_single_line_text, remove_invisible, remove_stacked_marks
 
 _MAX_NAME = 100
@@ -49,7 +49,7 @@ async def change_profile(services: AppServices, user: LimitedUser, body: Profile
         )
     changed = await profiles.change_profile(services.database, user.user_id, name=name, time_zone=body.time_zone)
     if body.time_zone is not None:
-        zone = schedules.get_zone(body.time_zone, services.time_zone)
+        zone = choose_zone(body.time_zone, services.time_zone)
         await schedules.move_all(services.database, user.user_id, zone)
     return _show(user.user_id, changed)
 

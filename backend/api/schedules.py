@@ -19,7 +19,7 @@ from backend.schedules.results import LastRun, add_last_runs, list_schedules
 from backend.users import profiles, schedules
 from backend.users.schedules import MAX_SCHEDULES, MAX_TEXT, Schedule
 from common.changes import render_changes
-from common.clock import local_time
+from common.clock import choose_zone, local_time
 
 _NO_REPEAT = "Say how often and at what time, such as: every Friday at 16:00 summarise what I did."
 _NO_TIME = "Say at what time, such as: {words} at 16:00."
@@ -108,7 +108,7 @@ def _show(schedule: Schedule, last: LastRun | None, services: Services) -> Shown
         repeat=schedule.repeat,
         time=f"{schedule.at_time:%H:%M}",
         when=schedules.describe_times(schedule.repeat, schedule.at_time),
-        time_zone=schedules.get_zone(schedule.zone, services.time_zone).key,
+        time_zone=choose_zone(schedule.zone, services.time_zone).key,
         state="paused" if schedule.paused else "ended" if schedule.next_at is None else "on",
         next_at=schedule.next_at,
         only_if_needed=schedule.only_if_needed,
@@ -148,7 +148,7 @@ async def _load(services: Services, user: AuthenticatedUser, schedule_id: str) -
 
 async def _get_zone(services: Services, user: AuthenticatedUser, schedule: Schedule | None) -> ZoneInfo:
     name = schedule.zone if schedule else await profiles.load_time_zone(services.database, user.user_id)
-    return schedules.get_zone(name, services.time_zone)
+    return choose_zone(name, services.time_zone)
 
 
 @router.get("/schedules")
@@ -163,7 +163,7 @@ async def preview_schedule(
 ) -> SchedulePreview:
     """Returns what a text such as "every Friday at 16:00 summarise what I did" says of a new schedule."""
     zone_name = user.time_zone or await profiles.load_time_zone(services.database, user.user_id)
-    now, zone = services.clock(), schedules.get_zone(zone_name, services.time_zone)
+    now, zone = services.clock(), choose_zone(zone_name, services.time_zone)
     here = local_time(now, zone.key)
     read = await services.text_reader.read(user.user_id, lambda: english.read_schedule(text, here, services.date_order))
     if read is None:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from backend.errors import BackendError
 from backend.tools.task_tools import CallRejected, TasksUnavailable, TaskTools
 from backend.users import profiles
-from common.clock import find_zone
+from common.clock import choose_zone
 from common.database import Database
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Feeds:
             lock = self._locks.setdefault(user_id, asyncio.Lock())
             async with asyncio.timeout(_RENDER_SECONDS), lock, self._reading:
                 known = await profiles.load_time_zone(self._database, user_id)
-                return await self._load_feed(user_id, find_zone(known or self._time_zone) or ZoneInfo("UTC"))
+                return await self._load_feed(user_id, choose_zone(known, self._time_zone))
         except (TimeoutError, TasksUnavailable, CallRejected, ValidationError) as error:
             logger.warning("a calendar could not be made: %s", type(error).__name__)
             raise CalendarUnavailable from error

@@ -15,6 +15,7 @@ from backend.schedules.results import load_last_run
 from backend.users import schedules
 from backend.users.profiles import load_time_zone
 from backend.users.schedules import Schedule, SkipReason, TakenOccurrence
+from common.clock import choose_zone
 from common.database import Database, DatabaseUnavailable, Transaction
 from common.recurrence import to_instant
 
@@ -67,7 +68,7 @@ class Scheduler:
         schedule, now = await schedules.find(self._database, user_id, schedule_id), self._runs.clock()
         if schedule.next_on is None or schedule.next_at is None or schedule.paused or schedule.next_at > now:
             return
-        zone = schedules.get_zone(schedule.zone, self._runs.time_zone)
+        zone = choose_zone(schedule.zone, self._runs.time_zone)
         if (due := to_instant(schedule.next_on, schedule.at_time, zone)) > now:  # the user is in another zone by now
             await schedules.move(self._database, schedule, due)
             return

@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
 from backend.users.limits import lock_user
 from common import recurrence
-from common.clock import find_zone
 from common.database import NO_USER, Database, Transaction
 from common.recurrence import Occurrence, RepeatInvalid
 from common.repeats import describe_repeat
@@ -119,10 +118,6 @@ class TakenOccurrence:
 def describe_times(repeat: str, at: time) -> str:
     """Describes FREQ=WEEKLY;BYDAY=FR and 16:00 as "every Friday at 16:00"."""
     return f"{describe_repeat(repeat)} at {at:%H:%M}"
-
-
-def get_zone(name: str | None, usual: str) -> ZoneInfo:
-    return find_zone(name or usual) or ZoneInfo("UTC")
 
 
 def read_plan(text: str, repeat: str, at: str, *, now: datetime, zone: ZoneInfo) -> Plan:
