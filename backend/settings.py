@@ -222,8 +222,8 @@ class ChannelSettings(PageSettings):
         Annotated[str, require(_is_contact, "must be mailto: with an e-mail address, or an https address")] | None
     ) = None
     """Notifications. ALERT_CONTACT is where the push services of browsers can reach whoever runs this server, such as
-    mailto:you@example.com. They get it with each notification. Apple's demands one that exists, for iPhones and Safari.
-    Default: BACKEND_URL, if it begins with https.
+    mailto:you@example.com. They get it with each notification. Apple's push service, for iPhones and Safari, demands
+    one that exists. Default: BACKEND_URL, if it begins with https.
     """
     alert_hosts: Annotated[
         CommaSeparated,
@@ -244,8 +244,8 @@ class ChannelSettings(PageSettings):
         | None
     ) = None
     """The mail server that sends notifications by e-mail. smtps://USER:PASSWORD@HOST uses TLS (port 465), smtp://… uses
-    STARTTLS (port 587); signs such as @ and / in the password are written as %40 and %2F. Only a server on this
-    machine, or one with ?tls=off at its end, is used without TLS. Without USER:PASSWORD@ there is no login.
+    STARTTLS (port 587); @ and / in user and password are written as %40 and %2F. TLS is left out only for a server on
+    this machine, or with ?tls=off at the end. Without USER:PASSWORD@ there is no login.
     """
     smtp_from: (
         Annotated[str, require(lambda text: _can_read(read_sender, text), "must be such as To-dos <todo@example.com>")]

@@ -15,16 +15,16 @@ const SNOOZE_MINUTES = 10;
 /** What is shown, by its key; `problem`: why an action was not done. @type {Map<string, {alert: Alert, problem?: string}>} */
 const shown = new Map();
 /** @type {HTMLElement | null} */
-let place = null;
+let container = null;
 
 /** Shows alerts in the page, where the browser shows no notifications. @param {Alert[]} alerts @param {Page} page */
 export function showInPage(alerts, page) {
   const added = alerts.filter(({ key }) => !shown.has(key));
   if (added.length === 0) return;
   for (const alert of added) shown.set(alert.key, { alert });
-  if (!place) {
-    place = Object.assign(document.createElement("section"), { className: "in-page-alerts", ariaLabel: MESSAGES.title });
-    document.body.append(place);
+  if (!container) {
+    container = Object.assign(document.createElement("section"), { className: "in-page-alerts", ariaLabel: MESSAGES.title });
+    document.body.append(container);
   }
   draw(page);
   for (const { key } of added) void post(page, `alerts/${encodeURIComponent(key)}/shown`, {});
@@ -33,8 +33,8 @@ export function showInPage(alerts, page) {
 /** Removes the alerts of a user who has left. */
 export function removeFromPage() {
   shown.clear();
-  place?.remove();
-  place = null;
+  container?.remove();
+  container = null;
 }
 
 /** @param {Page} page @param {string} path @param {object} body */
@@ -43,9 +43,9 @@ const post = ({ send }, path, body) =>
 
 /** @param {Page} page */
 function draw(page) {
-  if (!place) return;
+  if (!container) return;
   if (shown.size === 0) return removeFromPage();
-  render(html`<ul aria-live="polite">${repeat(shown.values(), ({ alert }) => alert.key, (one) => row(one, page))}</ul>`, place);
+  render(html`<ul aria-live="polite">${repeat(shown.values(), ({ alert }) => alert.key, (one) => row(one, page))}</ul>`, container);
 }
 
 /** @param {{alert: Alert, problem?: string}} shown @param {Page} page */
