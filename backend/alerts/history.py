@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from backend.alerts.schema import AlertKind, AlertState, DeliveryState
+from backend.alerts.states import AlertKind, AlertState, DeliveryState
 from common.database import NO_USER, Database
 
 _ALERTS = "SELECT id, key, kind, task_dues AS tasks, alert_at, late, state FROM alerts WHERE user_id = %(user)s"

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from backend.alerts import user_channels
-from backend.alerts.schema import AlertKind, AlertState, DeliveryState
 from backend.alerts.settings import AlertSettings
+from backend.alerts.states import AlertKind, AlertState, DeliveryState
 from backend.alerts.user_channels import UserChannel
 from common.database import NO_USER, Database, Transaction
 

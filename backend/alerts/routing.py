@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from backend.alerts.channels.channel import PROBLEMS, Outcome, Problem, SendResult
 from backend.alerts.outbox import Delivery, Stored, Try, Work
-from backend.alerts.schema import AlertState
+from backend.alerts.states import AlertState
 from backend.alerts.user_channels import UserChannel
 
 PATIENCE = timedelta(minutes=5)

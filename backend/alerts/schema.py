@@ -5,7 +5,7 @@ When a task alerts is stored with the task, in columns that the triggers of `mig
 
 from collections.abc import Iterable
 from datetime import date, datetime, time
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from sqlalchemy import (
     BigInteger,
@@ -25,11 +25,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, TIME, TIMESTAMP
 from sqlmodel import Field, SQLModel
 
+from backend.alerts.states import AlertKind, AlertState, DeliveryState
 from common.task_words import MAX_REMIND
-
-AlertKind = Literal["task", "digest", "held", "schedule", "test"]
-AlertState = Literal["pending", "held", "merged", "sent", "shown", "failed", "expired"]
-DeliveryState = Literal["sending", "accepted", "shown", "failed", "gave_up"]
 
 
 def _one_of(column: str, values: Iterable[str], name: str) -> CheckConstraint:

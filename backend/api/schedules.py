@@ -17,7 +17,8 @@ from backend.ids import new_id
 from backend.runs.outcomes import sentence_of
 from backend.schedules.results import LastRun, add_last_runs, list_schedules
 from backend.users import profiles, schedules
-from backend.users.schedules import MAX_SCHEDULES, MAX_TEXT, Schedule
+from backend.users.schedule_plans import MAX_TEXT, describe_times, read_plan
+from backend.users.schedules import MAX_SCHEDULES, Schedule
 from common.changes import render_changes
 from common.clock import choose_zone, local_time
 
@@ -107,7 +108,7 @@ def _show(schedule: Schedule, last: LastRun | None, services: Services) -> Shown
         text=schedule.text,
         repeat=schedule.repeat,
         time=f"{schedule.at_time:%H:%M}",
-        when=schedules.describe_times(schedule.repeat, schedule.at_time),
+        when=describe_times(schedule.repeat, schedule.at_time),
         time_zone=choose_zone(schedule.zone, services.time_zone).key,
         state="paused" if schedule.paused else "ended" if schedule.next_at is None else "on",
         next_at=schedule.next_at,
@@ -170,13 +171,13 @@ async def preview_schedule(
         return SchedulePreview(text=text, problem=_NO_REPEAT)
     preview = SchedulePreview(text=read.text, repeat=read.repeat, time=read.time and f"{read.time:%H:%M}")
     if read.time is None:
-        words = schedules.describe_times(read.repeat, time()).removesuffix(" at 00:00")
+        words = describe_times(read.repeat, time()).removesuffix(" at 00:00")
         return preview.model_copy(update={"when": words, "problem": _NO_TIME.format(words=words)})
-    when = schedules.describe_times(read.repeat, read.time)
+    when = describe_times(read.repeat, read.time)
     if not read.text:
         return preview.model_copy(update={"when": when, "problem": _NO_TEXT.format(words=when)})
     try:
-        plan = schedules.read_plan(read.text, read.repeat, f"{read.time:%H:%M}", now=now, zone=zone)
+        plan = read_plan(read.text, read.repeat, f"{read.time:%H:%M}", now=now, zone=zone)
     except InvalidRequest as error:
         return preview.model_copy(update={"when": when, "problem": str(error)})
     return SchedulePreview(
@@ -195,7 +196,7 @@ async def add_schedule(services: AppServices, user: LimitedUser, body: NewSchedu
         if user.time_zone is not None:
             await profiles.set_first_time_zone(services.database, user.user_id, user.time_zone)
         zone = await _get_zone(services, user, None)
-        plan = schedules.read_plan(body.text, body.repeat, body.time, now=services.clock(), zone=zone)
+        plan = read_plan(body.text, body.repeat, body.time, now=services.clock(), zone=zone)
         await schedules.add(
             services.database, user.user_id, schedule_id, plan, zone=None, only_if_needed=body.only_if_needed
         )
@@ -215,7 +216,7 @@ async def change_schedule(
     zone, now = await _get_zone(services, user, schedule), services.clock()
     text = schedule.text if body.text is None else body.text
     repeat, at = body.repeat or schedule.repeat, body.time or f"{schedule.at_time:%H:%M}"
-    plan = schedules.read_plan(text, repeat, at, now=now, zone=zone) if _has_plan(body) else None
+    plan = read_plan(text, repeat, at, now=now, zone=zone) if _has_plan(body) else None
     await schedules.change(
         services.database,
         schedule,

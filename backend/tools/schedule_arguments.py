@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ValidationError
 
 from backend.errors import InvalidRequest
-from backend.users.schedules import Plan, read_plan
+from backend.users.schedule_plans import Plan, read_plan
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)  # each rule that does not end before 2000 has a time after it
 _UNREADABLE = "The call was not made: it needs text, repeat and time, each a text."

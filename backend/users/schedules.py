@@ -5,16 +5,14 @@ from datetime import UTC, date, datetime, time
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
-from backend.errors import BackendError, InvalidRequest, LimitReached, NotFound
+from backend.errors import BackendError, LimitReached, NotFound
 from backend.users.limits import lock_user
+from backend.users.schedule_plans import Plan
 from common import recurrence
 from common.database import NO_USER, Database, Transaction
-from common.recurrence import Occurrence, RepeatInvalid
-from common.repeats import describe_repeat
-from common.text import is_visible
+from common.recurrence import Occurrence
 
 MAX_SCHEDULES = 10
-MAX_TEXT = 1_000
 SkipReason = Literal["running", "waiting", "limit", "account"]
 """Why an occurrence has no run: the last run has not ended or waits for approval, a limit is reached, or the account is
 disabled.
@@ -93,19 +91,6 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a schedule does, and when; its rule is complete."""
-
-    text: str
-    repeat: str
-    at: time
-    first: Occurrence
-
-    def describe(self) -> str:
-        return describe_times(self.repeat, self.at)
-
-
-@dataclass(frozen=True, slots=True)
 class TakenOccurrence:
     """An occurrence whose run is started: the one at `due`, or None for a run that the user wants now."""
 
@@ -113,37 +98,6 @@ class TakenOccurrence:
     due: datetime | None
     repeat: str
     following: Occurrence | None
-
-
-def describe_times(repeat: str, at: time) -> str:
-    """Describes FREQ=WEEKLY;BYDAY=FR and 16:00 as "every Friday at 16:00"."""
-    return f"{describe_repeat(repeat)} at {at:%H:%M}"
-
-
-def read_plan(text: str, repeat: str, at: str, *, now: datetime, zone: ZoneInfo) -> Plan:
-    """Checks what a schedule is to be, and finds its first occurrence. Raises `InvalidRequest`."""
-    text = text.strip()
-    if not is_visible(text) or len(text) > MAX_TEXT:
-        raise InvalidRequest(f"text must say in up to {MAX_TEXT:,} characters what is to be done each time.")
-    at_time = _read_time(at)
-    try:
-        rule = recurrence.read_rule(repeat, now.astimezone(zone).date(), at_time, zone)
-    except RepeatInvalid as error:
-        raise InvalidRequest(str(error)) from None
-    if rule.from_done:
-        raise InvalidRequest("repeat has FROM=DONE, which only tasks can have. Leave it out.")
-    first = recurrence.find_first_occurrence(rule, at_time, zone, after=now)
-    if first is None:
-        raise InvalidRequest("repeat has no time that is still to come. Write a later UNTIL.")
-    return Plan(text, str(rule), at_time, first)
-
-
-def _read_time(text: str) -> time:
-    try:
-        hour, minute = map(int, text.split(":"))
-        return time(hour, minute)
-    except ValueError:
-        raise InvalidRequest("time must be a local time from 00:00 to 23:59, such as 16:00.") from None
 
 
 def find_following(schedule: Schedule, *, now: datetime, zone: ZoneInfo) -> tuple[str, Occurrence | None]:

@@ -9,8 +9,8 @@ from pydantic_core import PydanticCustomError
 from backend.alerts.channels.channel import Notification
 from backend.alerts.history import PastAlert, PastDelivery
 from backend.alerts.routing import explain_problem
-from backend.alerts.schema import AlertKind, AlertState, DeliveryState
 from backend.alerts.settings import AlertSettings
+from backend.alerts.states import AlertKind, AlertState, DeliveryState
 from backend.api.request_body import RequestBody
 from common.task_words import MAX_REMIND, REMIND_NEVER
 from common.text import is_single_line_text
