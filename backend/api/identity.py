@@ -109,6 +109,15 @@ class SignIn:
 
 
 @dataclass(frozen=True, slots=True)
+class CookieSession:
+    """The session that a valid cookie names, and until when the cookie is valid, as Unix time."""
+
+    user_id: str
+    id: str
+    expires: float
+
+
+@dataclass(frozen=True, slots=True)
 class AuthenticatedUser:
     """The user of a request; `time_zone` is the one that the request names.
 
@@ -229,23 +238,22 @@ class Identity:
         claims = {"jti": session_id, "scope": scopes.ALL, "kind": kind, MODE: self.mode}
         return make_token(self._secret, user_id, audience=SESSION, expires=expires, **claims)
 
-    async def sign_out(self, request: HTTPConnection, sessions: Sessions) -> list[tuple[str, str]]:
-        """Ends the sessions of the request's cookies, of which there may be copies; returns their users and ids.
+    async def list_cookie_sessions(self, request: HTTPConnection) -> list[CookieSession]:
+        """Returns the sessions of the request's cookies, of which there may be copies.
 
-        Raises `ForeignOrigin`, `OtherUser`, and `Unauthorized` for more copies than browsers have; then it ends none.
+        Raises `ForeignOrigin`, `OtherUser`, and `Unauthorized` for more copies than browsers have.
         """
         cookies = _sent_cookies(request) if self.has_sessions else []
         if len(cookies) > _MAX_COPIES:  # checking hundreds would hold up others
             raise Unauthorized("Your browser sent too many session cookies. Delete this site's cookies.")
-        ending = list[dict[str, Any]]()
+        found = list[CookieSession]()
         for cookie in cookies:
             with suppress(Unauthorized):  # such a cookie opens nothing as it is
-                ending.append(await self._get_session_claims(request, cookie))
-        for claims in ending:
-            _check_expected_user(request, claims["sub"])
-        for claims in ending:
-            await sessions.end_of_cookie(claims["sub"], claims["jti"], expires=claims["exp"])
-        return [(claims["sub"], claims["jti"]) for claims in ending]
+                claims = await self._get_session_claims(request, cookie)
+                found.append(CookieSession(claims["sub"], claims["jti"], claims["exp"]))
+        for session in found:
+            _check_expected_user(request, session.user_id)
+        return found
 
     async def find_session(
         self, request: HTTPConnection, user_id: str, kinds: Collection[Kind] = SIGN_INS

@@ -18,12 +18,11 @@ class OidcSignIn:
     sessions: ProviderSessions
     turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
-    async def find_sign_out_url(self, ended: list[tuple[str, str]], return_to: str) -> str | None:
-        """Returns where the provider ends its own session too, for users and ids of sessions that were ended here."""
-        for user_id, session_id in ended:
-            if id_token := await self.sessions.get_id_token(user_id, session_id):
-                try:
-                    return await self.provider.create_sign_out_url(id_token, return_to)
-                except ProviderUnavailable:
-                    return None
-        return None
+    async def find_sign_out_url(self, id_token: str | None, return_to: str) -> str | None:
+        """Returns where the provider ends its own session too; None if it cannot be reached, or does not offer that."""
+        if id_token is None:
+            return None
+        try:
+            return await self.provider.create_sign_out_url(id_token, return_to)
+        except ProviderUnavailable:
+            return None

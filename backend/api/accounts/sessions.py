@@ -204,11 +204,17 @@ def _set_cookie(
 async def sign_out(request: Request, services: AppServices) -> Response:
     """Ends the session, also for copies of its cookie, and deletes the cookie; succeeds without a session too."""
     identity: Identity = request.app.state.identity
-    ended = await identity.sign_out(request, services.sessions)
+    ending = await identity.list_cookie_sessions(request)
+    id_token = None
+    if services.oidc is not None:  # before the end, soon after which what is stored of the provider is deleted
+        for session in ending:
+            id_token = id_token or await services.oidc.sessions.get_id_token(session.user_id, session.id)
+    for session in ending:
+        await services.sessions.end_of_cookie(session.user_id, session.id, expires=session.expires)
     url = identity.proxy.sign_out_url if identity.proxy is not None else None
     if services.oidc is not None:
         own_url = get_own_origin(request.scope, request.headers) + request.scope.get("root_path", "")
-        url = await services.oidc.find_sign_out_url(ended, f"{own_url}/")
+        url = await services.oidc.find_sign_out_url(id_token, f"{own_url}/")
     response = Response(status_code=204)
     if url is not None:
         response = JSONResponse(SignedOut(url=url).model_dump())
