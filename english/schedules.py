@@ -12,6 +12,7 @@ from english.words import WEEKDAYS, word_set
 _MAX_WORDS = 12  # of the repeat and time
 # What a repeat at the end begins with: in "what is due today every morning at 7", "due today" is no part of it.
 _FIRST = word_set("every each at on once daily weekly monthly yearly annually weekdays")
+_POLITE = word_set("please pls plz thanks thx")  # before a repeat at the beginning, or after one at the end
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,18 @@ class ParsedSchedule:
 def read_schedule(text: str, now: datetime, order: DateOrder | None = None) -> ParsedSchedule | None:
     """Returns None for a text that does not begin or end with a repeat."""
     words = text.split()
-    for count in range(min(_MAX_WORDS, len(words)), 0, -1):
-        if when := _read_repeat(words[:count], now, order):
-            return _create(words[count:], when)
-        if words[-count].lower() in _FIRST and (when := _read_repeat(words[-count:], now, order)):
-            return _create(words[:-count], when)
+    first = next((at for at, word in enumerate(words) if not _is_polite(word)), 0)
+    end = next((at for at in range(len(words), first, -1) if not _is_polite(words[at - 1])), first)
+    for count in range(min(_MAX_WORDS, end - first), 0, -1):
+        if when := _read_repeat(words[first : first + count], now, order):
+            return _create(words[first + count :], when)
+        if words[end - count].lower() in _FIRST and (when := _read_repeat(words[end - count : end], now, order)):
+            return _create(words[: end - count], when)
     return None
+
+
+def _is_polite(word: str) -> bool:
+    return word.lower().strip(",.!") in _POLITE
 
 
 def _read_repeat(words: list[str], now: datetime, order: DateOrder | None) -> When | None:

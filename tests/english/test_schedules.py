@@ -23,6 +23,9 @@ EVERY_FRIDAY, EVERY_DAY = "FREQ=WEEKLY;BYDAY=FR", "FREQ=DAILY"
         ("every 1st of the month at 9 review", "FREQ=MONTHLY;BYMONTHDAY=1", "09:00", "review"),
         ("every week at 9 review", "FREQ=WEEKLY;BYDAY=TU", "09:00", "review"),
         ("every year on 24 December at 9 review", "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=24", "09:00", "review"),
+        ("Please every Friday at 16:00 sum up", EVERY_FRIDAY, "16:00", "sum up"),
+        ("sum up every Friday at 16:00, please!", EVERY_FRIDAY, "16:00", "sum up"),
+        ("every Friday at 16:00 ask Bob, please", EVERY_FRIDAY, "16:00", "ask Bob, please"),
         ("every Friday summarise", EVERY_FRIDAY, None, "summarise"),
         ("every Friday at 16:00", EVERY_FRIDAY, "16:00", ""),
     ],
@@ -33,6 +36,6 @@ def test_repeat_time_and_rest(text: str, repeat: str, time: str | None, rest: st
     assert (read.repeat, read.time and f"{read.time:%H:%M}", read.text) == (repeat, time, rest)
 
 
-@pytest.mark.parametrize("text", ["", "sum up", "every hour sum up", "tell me tomorrow at 9 what is open"])
+@pytest.mark.parametrize("text", ["", "please", "sum up", "every hour sum up", "tell me tomorrow at 9 what is open"])
 def test_texts_without_a_repeat_at_an_end(text: str) -> None:
     assert english.read_schedule(text, NOW) is None
