@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from cli.chat.connection import Connection
 from cli.chat.rendering import cut_line
 from cli.chat.session import ChatSession
+from common.clock import find_zone
 
 _ACTIONS = ("pause", "resume", "run", "delete")
 _DONE = {"pause": "Paused.", "resume": "Resumed.", "run": "Started.", "delete": "Deleted."}
@@ -61,15 +63,16 @@ async def _show(chat: ChatSession, listed: Sequence[dict[str, Any]]) -> None:
 
 
 def _describe(one: dict[str, Any]) -> str:
-    state = f"next {_render(one['next_at'])}" if one["state"] == "on" else one["state"]
+    zone = find_zone(one["time_zone"])  # in which `when` is
+    state = f"next {_render(one['next_at'], zone)}" if one["state"] == "on" else one["state"]
     parts = [one["when"], state]
     if last := one["last"]:
         changes = last["problem"] or last["changes"]
-        parts.append(f"last {_render(last['at'])}: {_LAST[last['state']]}{f', {changes}' if changes else ''}")
+        parts.append(f"last {_render(last['at'], zone)}: {_LAST[last['state']]}{f', {changes}' if changes else ''}")
     if skipped := one["skipped"]:
-        parts.append(f"skipped {_render(skipped['at'])}: {skipped['reason']}")
+        parts.append(f"skipped {_render(skipped['at'], zone)}: {skipped['reason']}")
     return " · ".join(parts)
 
 
-def _render(instant: str) -> str:
-    return f"{datetime.fromisoformat(instant).astimezone():%a %d %b %H:%M}"
+def _render(instant: str, zone: ZoneInfo | None) -> str:
+    return f"{datetime.fromisoformat(instant).astimezone(zone):%a %d %b %H:%M}"

@@ -1,5 +1,7 @@
 """`/schedules` in `./todo chat`: listed, paused, resumed, run and deleted by their numbers."""
 
+import re
+
 import pytest
 
 from tests.chatkit_client import ChatKit
@@ -21,6 +23,9 @@ async def test_schedules(start: Start, model: ScriptedModel, served: ChatKit) ->
         (await served.http.post("/schedules", json=SUMMARY)).raise_for_status()
         terminal.say("/schedules")
         await terminal.wait_for("1. summarise what I did", "every Friday at 16:00 · next Fri")
+        (await served.http.patch("/profile", json={"time_zone": "Asia/Tokyo"})).raise_for_status()
+        terminal.say("/schedules")
+        await terminal.wait_until(lambda text: len(re.findall(r"at 16:00 · next Fri \d\d \w{3} 16:00", text)) == 2)
         for wrong, sentence in (("stop 1", "Write one of these after /schedules"), ("pause 2", "Write the number of")):
             terminal.say(f"/schedules {wrong}")
             await terminal.wait_for(sentence)
