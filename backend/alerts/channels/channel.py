@@ -78,15 +78,16 @@ class Problem(StrEnum):
 
 
 _ASK = "whoever runs this server"
+_AGAIN = "Notifications are sent again by themselves; after a test, send another one later."
 PROBLEMS: Mapping[Problem, str] = {
     Problem.ENDED: "The device no longer accepts notifications. Open the page on it and turn them on again.",
     Problem.REJECTED: "The server there rejected the notification. Check what you entered, then send a test.",
     Problem.TOO_LARGE: "The server there rejected the notification as too large. Use another channel.",
-    Problem.BUSY: "The server there accepts no more notifications for now. They are sent again later.",
-    Problem.SERVER_ERROR: "The server there reported an error of its own. The notification is sent again later.",
-    Problem.UNREACHABLE: "The server there could not be reached. The notification is sent again later.",
-    Problem.TIMEOUT: "The server there did not answer in time. The notification is sent again later.",
-    Problem.INTERRUPTED: "The connection was interrupted. The notification is sent again later.",
+    Problem.BUSY: f"The server there accepts no more notifications for now. {_AGAIN}",
+    Problem.SERVER_ERROR: f"The server there reported an error of its own. {_AGAIN}",
+    Problem.UNREACHABLE: f"The server there could not be reached. {_AGAIN}",
+    Problem.TIMEOUT: f"The server there did not answer in time. {_AGAIN}",
+    Problem.INTERRUPTED: f"The connection was interrupted. {_AGAIN}",
     Problem.REDIRECTED: "The address redirects to another one, which is not followed. Enter the final address.",
     Problem.CERTIFICATE: f"The certificate of the server there is not valid. Ask {_ASK} to check it.",
     Problem.INVALID_TARGET: "The address of this channel is not valid. Remove the channel and add it again.",
