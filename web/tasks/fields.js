@@ -184,7 +184,8 @@ function optionOf(remind = null) {
 function reminderOf({ remind, minutes }) {
   if (remind === "default") return null;
   if (remind === "none") return "none";
-  return Number(remind === "other" ? minutes.trim() || NaN : remind);
+  const written = remind === "other" ? minutes.trim() : remind.slice(1);
+  return /^\d+$/.test(written) ? Number(written) : NaN;
 }
 
 /** @param {string} text */
