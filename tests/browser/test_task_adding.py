@@ -1,15 +1,25 @@
 """The line that adds tasks: what is understood is shown before it is sent, and nothing that was written is lost."""
 
 import asyncio
+from datetime import datetime, timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.async_api import Route, expect
+from playwright.async_api import Page, Response, Route, expect
 
 from tests.browser import screen, task_list
 from tests.browser.conftest import OpenPage, Violations
 from tests.browser.task_list import TaskApi
+from tests.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
+LATE_IN_THE_MINUTE = """{
+    const now = performance.now.bind(performance);
+    const begin = now();
+    performance.now = () => begin + (window.later ?? 0);
+    Date.now = () => 50_000;
+}"""
+"""The clock stands at the 50th second of a minute until `later` milliseconds are added."""
 
 
 async def test_parsed_fields_are_shown_and_can_stay_in_the_title(open_list: OpenPage) -> None:
@@ -137,3 +147,24 @@ async def test_tasks_added_without_server_are_saved_later(open_list: OpenPage, t
     await expect(task_list.titles(page)).to_have_text(["milk", "bread"])
     await tasks.until("all", ["milk", "bread"])
     await screen.until(page, "localStorage.getItem('todo.tasks.unsent') === null")
+
+
+async def test_minutes_count_from_the_time_at_which_they_are_written(open_list: OpenPage) -> None:
+    """Not from the beginning of the minute in which the server was asked last."""
+    responses = list[str]()
+
+    async def remember(response: Response) -> None:
+        if "/tasks?view=" in response.url:
+            responses.append((await response.json())["now"])
+
+    async def prepare(page: Page) -> None:
+        await page.add_init_script(LATE_IN_THE_MINUTE)
+        page.on("response", remember)
+
+    page = await open_list(prepare=prepare)
+    await until(lambda: bool(responses))
+    await page.evaluate("window.later = 15_000")
+    async with page.expect_request("**/tasks/preview?*") as request:
+        await task_list.adding(page).fill("call mum in 2 minutes")
+    [written] = parse_qs(urlsplit((await request.value).url).query)["written"]
+    assert datetime.fromisoformat(written) - datetime.fromisoformat(responses[-1]) == timedelta(minutes=1)

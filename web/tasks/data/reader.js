@@ -172,7 +172,7 @@ export class Reader {
 /** @param {View} view @param {Sort} sort */
 const nameOf = (view, sort) => `${view} ${sort}`;
 
-/** The user's local time, set by each response of the server. */
+/** The user's local time, set by each response of the server, to the minute; the seconds are those of the device. */
 export class Clock {
   #serverTime = localNow();
   #receivedAt = performance.now();
@@ -181,7 +181,7 @@ export class Clock {
 
   /** @param {string} now like "2026-11-23T11:20" @param {string} zone */
   set(now, zone) {
-    this.#serverTime = Date.parse(`${now.slice(0, 16)}Z`);
+    this.#serverTime = Date.parse(`${now.slice(0, 16)}Z`) + (Date.now() % 60_000);
     this.#receivedAt = performance.now();
     if (this.#dayFormat?.resolvedOptions().timeZone === zone) return;
     try {
