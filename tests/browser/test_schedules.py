@@ -53,6 +53,7 @@ async def test_one_is_added_run_paused_and_deleted(
     await row.get_by_role("link", name="Open the answers").click()
     await expect(dialog).to_have_count(0)
     await expect(page.get_by_text("You have finished three tasks.")).to_be_visible()
+    await expect(page.locator("#recent")).to_contain_text("summarise what I did")
 
     dialog = await open_schedules(page)
     await dialog.get_by_role("button", name="Delete").click()

@@ -71,7 +71,10 @@ export class Chat {
     if (id !== null && id === this.conversation.id) return;
     const busy = this.#background.find((other) => other.id === id && id !== null && other.busy);
     this.show(busy ?? this.#createConversation(id));
-    if (id !== null && !busy?.streaming) await this.load();
+    if (id === null) return;
+    const isUnknown = this.history.loaded && !this.history.threads.some((thread) => thread.id === id); // such as a schedule's
+    if (isUnknown) void this.loadHistory();
+    if (!busy?.streaming) await this.load();
   }
 
   /** New conversations behind the shown one whose messages are not sent. */
