@@ -29,9 +29,10 @@ HAVING count(*) < %(most)s OR bool_or(target_hash = %(hash)s)
 ON CONFLICT (user_id, target_hash) DO UPDATE SET name = excluded.name, target = excluded.target,
     session_id = excluded.session_id, is_on = true, problem = NULL
 RETURNING {COLUMNS}"""
+# A channel that the user turns on or off has no problem: the page would name it as the reason.
 _CHANGE = f"""
 UPDATE alert_channels SET name = coalesce(%(name)s, name), is_on = coalesce(%(is_on)s, is_on),
-    problem = CASE WHEN %(is_on)s THEN NULL ELSE problem END
+    problem = CASE WHEN %(is_on)s::boolean IS NULL THEN problem END
 WHERE user_id = %(user)s AND id = %(id)s RETURNING {COLUMNS}"""
 # Numbers all again, with the moved one before the one that is now in its position.
 _MOVE = """

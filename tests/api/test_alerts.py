@@ -219,7 +219,15 @@ async def test_a_test_notification(page: httpx2.AsyncClient, receiver: Receiver)
     assert result["accepted"] is False
     [shown] = (await page.get("/alerts/settings")).json()["channels"]
     assert (shown["state"], shown["problem"]["message"]) == ("off", result["message"])
-    assert [alert["state"] for alert in await list_alerts(page)] == ["failed", "sent"]
+    await page.patch(f"/alerts/channels/{channel['id']}", json={"on": True})
+    receiver.answer("first", status(503))
+    result = (await page.post(path)).json()
+    assert "after a test, send another one later" in result["message"], "it is sent once"
+    renamed = (await page.patch(f"/alerts/channels/{channel['id']}", json={"name": "other"})).json()
+    assert (renamed["state"], renamed["problem"]["message"]) == ("on", result["message"])
+    off = (await page.patch(f"/alerts/channels/{channel['id']}", json={"on": False})).json()
+    assert (off["state"], off["problem"]) == ("off", None), "the user has turned it off, not the problem"
+    assert [alert["state"] for alert in await list_alerts(page)] == ["failed", "failed", "sent"]
 
 
 async def test_a_task_that_is_due(page: httpx2.AsyncClient, stack: Stack, receiver: Receiver) -> None:
