@@ -171,3 +171,33 @@ def test_a_hostile_text_takes_milliseconds(case: str, before: str) -> None:
     parser.finish()
     assert longest < 0.05
     assert time.thread_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "<function=add_task><parameter=title>" + " " * 50_000,
+        "<function=add_task>" + "".join(f"<tag{n}></tag{n}>" for n in range(2_000)) + "</function>",
+        "<function=add_task>" + "<parameter=title>x</title>" * 3_000 + "</function>",
+        "<function=add_task><parameter=title>" + "</title>" * 6_000,
+        "<function=add_task><parameter=also>" + "<item>" * 8_000 + "</parameter></function>",
+        "add_task" + " " * 50_000 + "x",
+        "add_task\n<arg_key>" + " " * 50_000,
+        '{"name": "add_task", "arguments": {"title": "' + " " * 50_000,
+    ],
+    ids=["spaces", "tags", "names", "names without an end", "items", "spaces behind a name", "keys", "objects"],
+)
+def test_a_hostile_call_takes_milliseconds(call: str) -> None:
+    parser = MarkupParser(TOOLS)
+    parser.feed(f"<tool_call>{call}")
+    began = time.thread_time()
+    parser.feed("</tool_call>")
+    parser.finish()
+    assert time.thread_time() - began < 0.05
+
+
+def test_a_call_is_looked_for_in_a_long_conversation_within_milliseconds() -> None:
+    quotable = Quotable([{"role": "user", "content": "a\\n b " * 100_000}])
+    began = time.thread_time()
+    assert '{"a": 1}' not in quotable
+    assert time.thread_time() - began < 0.05

@@ -19,18 +19,18 @@ _ELEMENT = re.compile(
     r"""(?P<end>["']?[^<>{}]{0,200}>|(?=[{(]))"""
 )
 _ELEMENT_BEGUN = re.compile(r"<[^<>{}\n]{0,250}\Z")
-_ELEMENT_END = re.compile(rf"\s*</{_NAMESPACE}(?:function|invoke|call)>")
+_ELEMENT_CLOSING = rf"</{_NAMESPACE}(?:function|invoke|call)>"
+_ELEMENT_END = re.compile(rf"\s*{_ELEMENT_CLOSING}")
+_ELEMENT_END_AFTER = re.compile(_ELEMENT_CLOSING)  # to search: with spaces before it, it would try each of many
 _PARAMETER = re.compile(
     rf"""\s*<{_NAMESPACE}(?:(?:parameter|param|argument|arg)(?:=|\s+(?:name|key)\s*=\s*)["']?(?P<key>[\w.-]{{1,80}})["']?"""
     r"""(?P<attributes>[^<>]{0,200})|(?P<tag>[A-Za-z_][\w-]{0,80}))>"""
 )
-_PARAMETER_END = rf"</{_NAMESPACE}(?:parameter|param|argument|arg)>"
-# Of a parameter that is closed by its name, as in anthropics/claude-code#83088.
-_AFTER_PARAMETER = (
-    rf"(?=\s*(?:<{_NAMESPACE}(?:parameter|param|argument|arg)\b|</{_NAMESPACE}(?:function|invoke|call)>))"
-)
+# Some are closed by their name, as in anthropics/claude-code#83088.
+_PARAMETER_END = re.compile(rf"</(?:{_NAMESPACE}(?:parameter|param|argument|arg)|(?P<name>[\w.-]{{1,80}}))>")
+_AFTER_NAME = re.compile(rf"\s*+(?:<{_NAMESPACE}(?:parameter|param|argument|arg)\b|{_ELEMENT_CLOSING})")
 _DATA = re.compile(r"<!\[CDATA\[(?P<text>.*)\]\]>", re.DOTALL)
-_ITEM = re.compile(r"<item>(.*?)</item>", re.DOTALL)
+_ITEM = re.compile(r"<item>([^<]*+(?:<(?!/?item>)[^<]*+)*+)</item>")
 _IS_TEXT = re.compile(r"""(?:string|type)\s*=\s*["']?(?P<value>\w+)""")
 _NAMED = re.compile(r"(?:function<｜tool▁sep｜>|<\|plugin\|>)?(?:call:|to=)?\s*(?P<name>[\w./:-]{1,80})")
 # What stands between a name and its arguments.
@@ -41,7 +41,7 @@ _SEPARATOR = re.compile(
 _STRAY_WORD = re.compile(r"[^\x00-\x7f][^\s{}<>]{0,40}\s*(?=\{)")  # livekit/agents-js#1632
 # Under load, GLM leaves the opening tags out, or writes another: vllm-project/vllm#49248, getsigit/sigit#94.
 _PAIR = re.compile(
-    r"\s*(?:<(?:\w{0,20}arg_key|tool_call)(?::\w+)?>)?\s*(?P<key>[\w.-]{1,100})\s*</(?P<tag>\w{0,20}arg_)key(?::\w+)?>"
+    r"\s*+(?:<(?:\w{0,20}arg_key|tool_call)(?::\w+)?>\s*+)?(?P<key>[\w.-]{1,100})\s*</(?P<tag>\w{0,20}arg_)key(?::\w+)?>"
     r"(?:\s|\\n)*(?:<(?P=tag)value(?::\w+)?>)?"
 )
 _KEY_END = re.compile(r"</\w{0,20}arg_key")
@@ -246,12 +246,16 @@ class _Block:
 
     def _find_value_end(self, parameter: re.Match[str]) -> tuple[int, int]:
         """Returns where a value ends, and the position after its closing tag. Raises `CutOff`."""
-        name = re.escape(parameter["key"] or parameter["tag"])
-        closing = f"</{name}>" if parameter["tag"] else rf"{_PARAMETER_END}|</{name}>{_AFTER_PARAMETER}"
-        if found := re.compile(closing).search(self._text, parameter.end()):
-            return found.span()
-        if self._is_whole and (ending := _ELEMENT_END.search(self._text, parameter.end())):
-            return ending.start(), ending.start()
+        text, begin = self._text, parameter.end()
+        if tag := parameter["tag"]:
+            end = text.find(f"</{tag}>", begin)
+            if end >= 0:
+                return end, end + len(tag) + 3
+        elif found := _find_closing(text, begin, parameter["key"]):
+            return found
+        if self._is_whole and (ending := _ELEMENT_END_AFTER.search(text, begin)):
+            end = begin + len(text[begin : ending.start()].rstrip())
+            return end, end
         raise notation.CutOff
 
     def _convert(self, tool: str, key: str, text: str, attributes: str = "") -> Any:
@@ -291,6 +295,14 @@ class _Block:
         key = _ARGUMENTS_IN_OBJECT.search(rest) if rest.startswith("{") else None
         written = rest[key.end() if key else found.end() :].strip()
         return ParsedToolCall(tool, storable(written if _is_invalid(written) else _INVALID))
+
+
+def _find_closing(text: str, begin: int, key: str) -> tuple[int, int] | None:
+    """Returns where a parameter is closed, and the position after that."""
+    for found in _PARAMETER_END.finditer(text, begin):
+        if found["name"] is None or (found["name"] == key and _AFTER_NAME.match(text, found.end())):
+            return found.span()
+    return None
 
 
 def _skip_space(text: str, position: int) -> int:

@@ -1,13 +1,12 @@
 """Markup that is text: in code and quotations of Markdown, and where an answer quotes a message for the model."""
 
-import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 _FENCES = ("```", "~~~")
 _QUOTES = ("`", '"', "'", "“", "”", "\u2018", "\u2019", "„", "«", "»")
-_IGNORED = re.compile(r"\\[nrt]|[\s\\]+")  # in which a text within JSON differs
+_ESCAPES = ("\\n", "\\r", "\\t", "\\")
 
 
 class Quotable:
@@ -17,12 +16,19 @@ class Quotable:
         self._messages = messages
 
     def __contains__(self, written: str) -> bool:
-        return _IGNORED.sub("", written) in self._text
+        return _condense(written) in self._text
 
     @cached_property
     def _text(self) -> str:
         texts = (one.get("content") for one in self._messages if one.get("role") in ("user", "tool"))
-        return "\n".join(_IGNORED.sub("", text) for text in texts if isinstance(text, str))
+        return "\n".join(_condense(text) for text in texts if isinstance(text, str))
+
+
+def _condense(text: str) -> str:
+    """Returns a text without that in which the same text within JSON differs; a pattern takes several times as long."""
+    for escape in _ESCAPES:
+        text = text.replace(escape, "")
+    return "".join(text.split())
 
 
 class Quoting:
