@@ -80,7 +80,8 @@ BEGIN
         next_on = CASE WHEN due IS NULL THEN next_on ELSE following_on END,
         next_at = CASE WHEN due IS NULL THEN next_at ELSE following_at END, claimed_until = NULL
     WHERE user_id = current_setting('todo.user_id') AND id = schedule
-        AND (due IS NULL OR (next_at = due AND NOT paused));
+        AND (due IS NULL OR (next_at = due AND NOT paused))
+        AND (conversation_id IS NULL OR conversation_id = conversation);
     IF NOT FOUND THEN RAISE EXCEPTION 'schedule taken' USING ERRCODE = 'TD006'; END IF;
 END $$;
 

@@ -57,6 +57,8 @@ class Scheduler:
                 logger.warning("schedule %s was not started yet: %s", schedule_id, type(error).__name__)
                 if isinstance(error, Overloaded):
                     return 0
+            except Exception:  # the others are started
+                logger.exception("schedule %s could not be started", schedule_id)
         return len(claimed)
 
     async def start_now(self, user_id: str, schedule_id: str) -> LiveRun:

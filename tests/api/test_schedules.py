@@ -1,5 +1,6 @@
 """Schedules: how they are made, changed and run, and that nothing runs twice, unasked or for the wrong user."""
 
+import asyncio
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -264,6 +265,31 @@ async def test_due_ones_run_once_in_the_zone_of_their_user(
         [listed] = [row for row in stored.rows_of(one.name, "tool_calls") if row["run_id"] == run["id"]]
         assert f"milk of {one.name}" in listed["output"]
         assert {f"milk of {each.name}" in listed["output"] for each in users if each is not one} == {False}
+
+
+async def test_one_that_cannot_be_read_holds_up_no_others(
+    user: User, new_user: NewUser, model: ScriptedModel, stored: Stored
+) -> None:
+    """As after an older backup was restored."""
+    other = new_user()
+    for one in (user, other):
+        await make(one, **DAILY)
+    stored.set_repeat(other.name, "FREQ=SOMETIMES")
+    await model.script(says("Nothing."))
+    stored.make_schedules_due(other.name, days=9)
+    stored.make_schedules_due(user.name, days=1)
+    assert (await when_last_is(user, "completed"))["last"]["answer"] == "Nothing."
+
+
+async def test_two_first_runs_at_once(user: User, model: ScriptedModel, stored: Stored) -> None:
+    """Neither has a conversation yet, in which the other one would find it busy."""
+    await model.script(HANGS)
+    schedule = await make(user, **DAILY)
+    responses = await asyncio.gather(*[user.runs.http.post(f"/schedules/{schedule['id']}/run") for _ in range(4)])
+    assert sorted(response.status_code for response in responses) == [200, 409, 409, 409]
+    assert len(runs_by_schedule(stored, user.name)) == len(stored.conversations(user.name)) == 1
+    running = await only(user)
+    await user.runs.cancel(running["chat_id"], running["last"]["run_id"])
 
 
 async def test_what_was_missed_is_made_up_for_once(user: User, model: ScriptedModel, stored: Stored) -> None:

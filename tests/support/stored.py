@@ -289,6 +289,10 @@ class Stored:
         )
         self._connection.execute(statement, [days, days, user])
 
+    def set_repeat(self, user: str, repeat: str) -> None:
+        """Sets the rule of the user's schedules, whatever it is."""
+        self._connection.execute("UPDATE schedules SET repeat = %s WHERE user_id = %s", [repeat, user])
+
     def delete_schedules(self) -> None:
         self._connection.execute("DELETE FROM schedules")
 
