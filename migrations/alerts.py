@@ -135,20 +135,29 @@ ALERTS_ACROSS_USERS = {
     "set_alerts(instants jsonb)": (
         "void",
         """
-        UPDATE tasks AS stored SET alert_at = instant.alert_at, alert_stale_since = NULL
-        FROM jsonb_to_recordset(instants) AS instant (
-            user_id text, id bigint, stale_since timestamptz, alert_at timestamptz
-        )
-        WHERE stored.user_id = instant.user_id AND stored.id = instant.id
-            AND stored.alert_stale_since = instant.stale_since
+        UPDATE tasks AS stored SET alert_at = computed.alert_at, alert_stale_since = NULL FROM (
+            SELECT marked.user_id, marked.id, instant.alert_at
+            FROM jsonb_to_recordset(instants) AS instant (
+                user_id text, id bigint, stale_since timestamptz, alert_at timestamptz
+            )
+            JOIN tasks AS marked ON marked.user_id = instant.user_id AND marked.id = instant.id
+                AND marked.alert_stale_since = instant.stale_since
+            FOR UPDATE OF marked SKIP LOCKED
+        ) AS computed
+        WHERE stored.user_id = computed.user_id AND stored.id = computed.id
         """,
     ),
     "mark_alerts(instants jsonb, moment timestamptz)": (
         "void",
         """
-        UPDATE tasks AS stored SET alert_stale_since = moment
-        FROM jsonb_to_recordset(instants) AS instant (user_id text, id bigint, alert_at timestamptz)
-        WHERE stored.user_id = instant.user_id AND stored.id = instant.id AND stored.alert_at = instant.alert_at
+        UPDATE tasks AS stored SET alert_stale_since = moment FROM (
+            SELECT changed.user_id, changed.id
+            FROM jsonb_to_recordset(instants) AS instant (user_id text, id bigint, alert_at timestamptz)
+            JOIN tasks AS changed ON changed.user_id = instant.user_id AND changed.id = instant.id
+                AND changed.alert_at = instant.alert_at
+            FOR UPDATE OF changed SKIP LOCKED
+        ) AS marked
+        WHERE stored.user_id = marked.user_id AND stored.id = marked.id
         """,
     ),
     "stale_digests(most integer)": (
@@ -220,17 +229,21 @@ ALERTS_ACROSS_USERS = {
             (SELECT min(next_at) FROM alerts WHERE next_at IS NOT NULL AND state = 'pending')
         """,
     ),
-    # Claims alerts of the outbox for some seconds, within which nobody else gets them, of all users in turn. What waits
-    # for more than a day was postponed before the clock was set back.
-    "take_alerts(moment timestamptz, lease_seconds double precision, most integer)": (
+    # Claims alerts of the outbox for some seconds, within which nobody else gets them, of all users in turn: at most so
+    # many of each, and none of those that are busy. What waits for more than a day was postponed before the clock was
+    # set back; quiet hours may last an hour longer.
+    "take_alerts(moment timestamptz, lease_seconds float8, most integer, of_user integer, busy text[])": (
         "TABLE (user_id text, id bigint, next_at timestamptz)",
         """
         WITH due AS MATERIALIZED (
             SELECT user_id, id FROM (
                 SELECT user_id, id, next_at, row_number() OVER (PARTITION BY user_id ORDER BY next_at) AS nth_of_user
                 FROM alerts
-                WHERE state IN ('pending', 'held') AND (next_at <= moment OR next_at > moment + interval '1 day')
-            ) AS waiting ORDER BY nth_of_user, next_at LIMIT most
+                WHERE state IN ('pending', 'held') AND user_id <> ALL (busy)
+                    AND (next_at <= moment OR next_at > moment + (
+                        CASE state WHEN 'held' THEN 2 ELSE 1 END * interval '1 day'
+                    ))
+            ) AS waiting WHERE nth_of_user <= of_user ORDER BY nth_of_user, next_at LIMIT most
         ), claimed AS MATERIALIZED (
             SELECT alert.user_id, alert.id FROM alerts AS alert JOIN due USING (user_id, id)
             WHERE alert.state IN ('pending', 'held')

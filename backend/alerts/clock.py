@@ -19,6 +19,7 @@ from common.recurrence import to_instant
 
 TICK_SECONDS = 5.0
 _CHECK_EVERY = timedelta(hours=1)
+_ROUNDS, _REFRESHED_PAGES = 25, 20  # of a tick; after so many pages, what is due is moved
 _CHECKED_PAGES = 20  # in a tick, so that what is due does not wait for the check of all tasks
 _AT_ONCE = 250  # rows in a statement, which are computed in a few milliseconds
 _SWEPT_AT_ONCE = 1_000
@@ -73,16 +74,26 @@ class AlertClock:
     async def tick(self) -> None:
         """Does what is due now, for all users. Raises `DatabaseUnavailable`."""
         now = self._clock()
-        while await self._refresh(now) >= self._at_once:
-            pass
-        while await self._claim(now) >= self._at_once:
-            pass
+        for _ in range(_ROUNDS):  # a user can mark tasks as fast as they are computed
+            has_more = await self._refresh_pages(now)
+            while await self._claim(now) >= self._at_once:
+                pass
+            if not has_more:
+                break
+            now = self._clock()
         if self._check_began_at is None or abs(now - self._check_began_at) >= _CHECK_EVERY:  # it may be set back
             await self._begin_check(now)
         for _ in range(_CHECKED_PAGES):
             if self._checked_until is None:
                 break
             await self._check_page(now, self._checked_until)
+
+    async def _refresh_pages(self, now: datetime) -> bool:
+        """Computes what was marked, the longest marked first; returns whether more is left."""
+        for _ in range(_REFRESHED_PAGES):
+            if await self._refresh(now) < self._at_once:
+                return False
+        return True
 
     async def _sweep(self, now: datetime) -> int:
         """Deletes old alerts; returns how many."""

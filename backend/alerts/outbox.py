@@ -19,7 +19,7 @@ from backend.alerts.user_channels import UserChannel
 from common.database import NO_USER, Database, Transaction
 
 _KEY_BYTES, _PROOF_BYTES = 18, 16
-_TAKE = "SELECT user_id, id, next_at FROM take_alerts(%(now)s, %(seconds)s, %(most)s)"
+_TAKE = "SELECT user_id, id, next_at FROM take_alerts(%(now)s, %(seconds)s, %(most)s, %(of_user)s, %(busy)s)"
 _ALERT_COLUMNS = "id, key, kind, task_dues AS tasks, schedule_id, run_id, outcome, alert_at, late, state"
 _ALERT = f"""
 SELECT {_ALERT_COLUMNS} FROM alerts
@@ -162,9 +162,12 @@ class Outbox:
         """With `needs_account`, only users with an account are notified."""
         self._database, self._needs_account = database, needs_account
 
-    async def take(self, now: datetime, *, lease_seconds: float, most: int) -> list[AlertClaim]:
-        """Claims alerts of all users that are to be worked on."""
-        return await self._database.fetch_all(NO_USER, _TAKE, AlertClaim, now=now, seconds=lease_seconds, most=most)
+    async def take(
+        self, now: datetime, *, lease_seconds: float, most: int, of_user: int, busy: Sequence[str] = ()
+    ) -> list[AlertClaim]:
+        """Claims alerts that are to be worked on: at most `of_user` of each user, and none of those who are `busy`."""
+        values = {"seconds": lease_seconds, "most": most, "of_user": of_user, "busy": [*busy]}
+        return await self._database.fetch_all(NO_USER, _TAKE, AlertClaim, now=now, **values)
 
     async def load(self, claim: AlertClaim) -> Work | None:
         """Returns None if the alert has ended, or is no longer claimed by this process."""
@@ -233,10 +236,11 @@ async def add_schedule_alert(
 ) -> None:
     """Adds an alert about a scheduled run, or one that was skipped, if its user wants to be notified.
 
-    Of each run, an outcome is added once.
+    Of each run, an outcome is added once; it may wait several times.
     """
     values = {"schedule": schedule_id, "run": run_id, "outcome": outcome}
-    key = make_key(user_id, "schedule", schedule_id, run_id or now.isoformat(), outcome)
+    times = [now.isoformat()] if outcome == "waiting" else []
+    key = make_key(user_id, "schedule", schedule_id, run_id or now.isoformat(), outcome, *times)
     await tx.execute(_ADD, key=key, kind="schedule", state="pending", now=now, next_at=now, **values)
 
 

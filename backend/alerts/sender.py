@@ -6,6 +6,7 @@ with the same key, by which the receiving side recognises it.
 
 import asyncio
 import logging
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -31,6 +32,7 @@ LEASE_SECONDS = 90.0
 """Longer than a tick of the clock, and than everything that is done for an alert in that time."""
 _MARGIN_SECONDS = 15.0
 _AT_ONCE = 50
+_SHARES = 5  # of what is sent at once; a user has one, so that channels that hang do not hold up other users
 _READ_AGAIN = timedelta(seconds=10)
 _SHUTDOWN_SECONDS = 10.0
 
@@ -53,19 +55,25 @@ class Sender:
         self._composer, self._channels, self._clock = composer, channels, clock
         self._lease_seconds, self._at_once = lease_seconds, at_once
         self._outbox = Outbox(database, needs_account=needs_account)
-        self._sending = set[asyncio.Task[None]]()
+        self._of_user = max(1, at_once // _SHARES)
+        self._sending = dict[asyncio.Task[None], str]()
+        """What is being sent, and to whom."""
 
     async def send_due(self) -> None:
         """Begins to send what is due, without waiting for the channels. Raises `DatabaseUnavailable`."""
         while free := self._at_once - len(self._sending):
-            claims = await self._outbox.take(self._clock(), lease_seconds=self._lease_seconds, most=free)
+            busy = [user for user, begun in Counter(self._sending.values()).items() if begun >= self._of_user]
+            claims = await self._outbox.take(
+                self._clock(), lease_seconds=self._lease_seconds, most=free, of_user=self._of_user, busy=busy
+            )
             for claim in claims:
                 sending = asyncio.create_task(self._send(claim))
-                self._sending.add(sending)
-                sending.add_done_callback(self._sending.discard)
-            if not claims:
+                self._sending[sending] = claim.user_id
+                sending.add_done_callback(self._sending.pop)
+            if not claims and not busy:
                 return
-            await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED, timeout=LOOK_SECONDS)
+            if self._sending:
+                await asyncio.wait(self._sending, return_when=asyncio.FIRST_COMPLETED, timeout=LOOK_SECONDS)
 
     async def wait(self) -> None:
         """Waits for what was begun."""

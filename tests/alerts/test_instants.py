@@ -1,14 +1,17 @@
 """When a task alerts: in its user's zone, after every change of the task, the settings and the zone."""
 
+import asyncio
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 
 from backend.alerts.clock import AlertClock
 from common.database import Database
 from tests.alerts.conftest import MovableClock, new_name
 from tests.alerts.rows import AlertRows
+from tests.logins import as_admin
 
 
 def instant_of(wall: datetime, zone: str) -> datetime:
@@ -306,3 +309,41 @@ async def test_old_alerts_are_deleted(changes: Changes) -> None:
         )
     await changes.tick()
     assert [alert["key"] for alert in changes.rows.alerts(changes.user)] == ["29 days"]
+
+
+async def test_a_user_who_changes_all_tasks_again_and_again(changes: Changes, database: Database) -> None:
+    """What is due is moved meanwhile, also of others."""
+    other = Changes(changes.rows, database, "2026-03-01T00:00+00:00")
+    other.rows.add_task(other.user, 1, "2026-03-02 15:00")
+    await other.tick()
+    changes.rows.execute(
+        "INSERT INTO tasks (user_id, id, title, due_on, due_time) SELECT %(user)s, n, 'x', '2026-04-01', '10:00'"
+        " FROM generate_series(1, 10) AS n",
+        user=changes.user,
+    )
+
+    class BusyClock(AlertClock):
+        async def _refresh(self, now: datetime) -> int:
+            refreshed = await super()._refresh(now)
+            changes.rows.execute(
+                "UPDATE tasks SET alert_stale_since = now() WHERE user_id = %(user)s", user=changes.user
+            )
+            return refreshed
+
+    changes.clock.now = datetime.fromisoformat("2026-03-02T14:00+00:00")
+    async with asyncio.timeout(60):
+        await BusyClock(database, changes.clock, "UTC", at_once=5).tick()
+    assert other.alerted() == [(1, "2026-03-02 14:00")]
+
+
+async def test_a_task_that_somebody_is_changing(changes: Changes, database: Database, database_url: str) -> None:
+    """The clock waits for nobody: the others are computed now, and this one by a later tick."""
+    for number in (1, 2):
+        changes.rows.add_task(changes.user, number, "2026-03-02 15:00")
+    with psycopg.connect(as_admin(database_url)) as changing:
+        changing.execute("SELECT FROM tasks WHERE user_id = %s AND id = 1 FOR UPDATE", [changes.user])
+        async with asyncio.timeout(10):
+            await changes.tick()
+        assert (changes.alert_at(1), changes.alert_at(2)) == (None, "2026-03-02 14:00")
+    await changes.tick()
+    assert changes.alert_at(1) == "2026-03-02 14:00"

@@ -55,7 +55,7 @@ async def test_a_tick_with_100_000_tasks(rows: AlertRows, database: Database) ->
         await alert_clock.tick()
 
     async def take() -> None:
-        await outbox.take(clock.now, lease_seconds=90, most=50)
+        await outbox.take(clock.now, lease_seconds=90, most=50, of_user=10)
 
     idle, taking = list[float](), list[float]()
     for _ in range(100):
