@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from backend.alerts.channels.channel import Notification
-from backend.alerts.messages import ScheduledRun, compose, find_open_tasks
+from backend.alerts.messages import MOST_TASKS, ScheduledRun, compose, find_open_tasks
 from backend.alerts.outbox import Work
 from backend.tools.task_tools import TaskTools
 from common.clock import choose_zone
@@ -13,7 +13,7 @@ from common.database import Database
 
 # The answer of a run is its last text.
 _RUN = """
-SELECT run.conversation_id AS chat_id, schedule.text, (
+SELECT run.conversation_id AS chat_id, run.status, schedule.text, (
     SELECT entry.text FROM entries AS entry
     WHERE entry.user_id = %(user)s AND entry.run_id = run.id AND entry.kind = 'assistant_message' AND entry.complete
         AND entry.text <> ''
@@ -41,7 +41,7 @@ class Composer:
         alert, run = work.alert, None
         listed = list[dict[str, Any]]()
         if alert.tasks:
-            ids = ",".join(str(task["id"]) for task in alert.tasks[:200])
+            ids = ",".join(str(task["id"]) for task in alert.tasks[:MOST_TASKS])
             listed = (await self._tools.get_json("tasks", user_id=user_id, ids=ids))["tasks"]
         if alert.run_id is not None:
             where = {"run": alert.run_id, "schedule": alert.schedule_id}

@@ -14,7 +14,8 @@ SELECT delivery.alert_id, delivery.channel_id, channel.kind, channel.name, deliv
 FROM alert_deliveries AS delivery JOIN alert_channels AS channel
     ON channel.user_id = %(user)s AND channel.id = delivery.channel_id
 WHERE delivery.user_id = %(user)s AND delivery.alert_id = ANY(%(ids)s) ORDER BY delivery.first_at"""
-# Alerts that have not reached the user: there was no channel, each has failed so far, or no device has confirmed.
+# Alerts that have not reached the user: there was no channel, each has failed so far, or no device has confirmed. The
+# newest count, as of the older ones some may be about tasks that are done.
 _UNSHOWN = """
 SELECT id FROM alerts WHERE user_id = %(user)s AND shown_at IS NULL AND alert_at > %(since)s
     AND state IN ('pending', 'sent', 'failed') AND kind <> 'test'
@@ -25,7 +26,7 @@ SELECT id FROM alerts WHERE user_id = %(user)s AND shown_at IS NULL AND alert_at
         SELECT FROM alert_deliveries AS arrived WHERE arrived.user_id = %(user)s AND arrived.alert_id = alerts.id
             AND arrived.state IN ('sending', 'accepted', 'shown')
     )
-ORDER BY id LIMIT %(most)s"""
+ORDER BY id DESC LIMIT %(most)s"""
 _CONFIRM = "SELECT confirm_alert(%(proof)s, %(now)s)"
 _SHOW = """
 UPDATE alerts SET state = 'shown', next_at = NULL, shown_at = coalesce(shown_at, %(now)s)
@@ -78,8 +79,9 @@ async def list_alerts(
 
 
 async def list_unshown(database: Database, user_id: str, *, since: datetime, most: int) -> list[int]:
-    """Returns the ids of the alerts since then that an open page should show."""
-    return [row["id"] for row in await database.fetch_all(user_id, _UNSHOWN, since=since, most=most)]
+    """Returns the ids of the newest alerts since then that an open page should show, the oldest first."""
+    rows = await database.fetch_all(user_id, _UNSHOWN, since=since, most=most)
+    return [row["id"] for row in reversed(rows)]
 
 
 async def confirm(database: Database, proof: str, now: datetime) -> None:

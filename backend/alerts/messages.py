@@ -10,6 +10,8 @@ from backend.alerts.channels.channel import Notification
 from backend.alerts.outbox import Alert, Work
 
 _NAMED_TASKS = 5
+MOST_TASKS = 200
+"""How many tasks of an alert are read: all that a digest has, which may not be all that is open."""
 _SCHEDULES = {
     "completed": "A scheduled run has completed",
     "nothing_changed": "A scheduled run has changed nothing",
@@ -42,9 +44,10 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRun:
-    """The conversation and answer of a run, and what its schedule does, if they still exist."""
+    """The conversation, status and answer of a run, and what its schedule does, if they still exist."""
 
     chat_id: str | None
+    status: str | None
     text: str | None
     answer: str | None
 
@@ -73,10 +76,11 @@ def compose(
     alert = work.alert
     runs = [each for each in (alert, *work.merged) if each.kind == "schedule"]
     title, body, url, task = "", "", f"{address}/today", None
+    is_cut = len(alert.tasks) >= MOST_TASKS
     match alert.kind:
         case "test":
             title, body, url = "Test notification", "Notifications reach you here.", f"{address}/"
-        case "schedule":
+        case "schedule" if run is None or not _is_decided(alert, run):
             title, body = _describe_run(alert.outcome or "", run)
             url = f"{address}/c/{run.chat_id}" if run and run.chat_id else f"{address}/"
         case "task" if tasks:
@@ -85,12 +89,17 @@ def compose(
             url, task = f"{address}/t/{first.id}", first.id
         case "digest" if tasks:
             today = sum(each.due_on >= now.astimezone(zone).date() for each in tasks)
-            title, body = _describe_digest(today, len(tasks) - today), _list_titles(tasks)
+            title, body = _describe_digest(today, len(tasks) - today, is_cut=is_cut), _list_titles(tasks, is_cut=is_cut)
         case "held" if tasks or runs:
-            title = _count(len(tasks) + len(runs), "notification") + " from your quiet hours"
+            number = _count(len(tasks) + len(runs), "notification")
+            title = f"{'At least ' if is_cut else ''}{number} from your quiet hours"
             body = "\n".join(
                 filter(
-                    None, [*(_SCHEDULES.get(run.outcome or "", _OTHER_OUTCOME) for run in runs), _list_titles(tasks)]
+                    None,
+                    [
+                        *(_SCHEDULES.get(run.outcome or "", _OTHER_OUTCOME) for run in runs),
+                        _list_titles(tasks, is_cut=is_cut),
+                    ],
                 )
             )
             if len(tasks) == 1 and not runs:
@@ -112,6 +121,11 @@ def compose(
 
 def read_time(text: str | None) -> time | None:
     return None if text is None else time.fromisoformat(text)
+
+
+def _is_decided(alert: Alert, run: ScheduledRun) -> bool:
+    """Whether what an alert asks for was approved or rejected since."""
+    return alert.outcome == "waiting" and run.status not in (None, "waiting")
 
 
 def _describe_run(outcome: str, run: ScheduledRun | None) -> tuple[str, str]:
@@ -138,16 +152,20 @@ def _describe_due(task: OpenTask, alert: Alert, now: datetime, zone: ZoneInfo) -
     return f"Due {day}{clock}.{late}"
 
 
-def _describe_digest(today: int, overdue: int) -> str:
+def _describe_digest(today: int, overdue: int, *, is_cut: bool) -> str:
+    """Tasks of today come first, so what may be missing `is_cut` from those that are overdue, if there are any."""
     parts = [f"{_count(today, 'task')} for today"] if today else []
     parts += [f"{overdue} overdue" if today else f"{_count(overdue, 'task')} overdue"] if overdue else []
-    return ", ".join(parts)
+    if is_cut:
+        parts[-1] = f"at least {parts[-1]}"
+    text = ", ".join(parts)
+    return text[:1].upper() + text[1:]
 
 
-def _list_titles(tasks: list[OpenTask]) -> str:
+def _list_titles(tasks: list[OpenTask], *, is_cut: bool) -> str:
     lines = [task.title for task in tasks[:_NAMED_TASKS]]
     more = len(tasks) - len(lines)
-    return "\n".join([*lines, f"and {more} more"] if more else lines)
+    return "\n".join([*lines, "and more" if is_cut else f"and {more} more"] if more else lines)
 
 
 def _count(number: int, name: str) -> str:

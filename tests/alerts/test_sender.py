@@ -3,8 +3,10 @@
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from starlette.responses import Response
 
 from backend.alerts import history
 from backend.alerts.available_channels import AvailableChannels, OpenChannels
@@ -12,8 +14,10 @@ from backend.alerts.channels.http import HttpSender
 from backend.alerts.channels.webhook import WebhookChannel
 from backend.alerts.clock import AlertClock
 from backend.alerts.composer import Composer
-from backend.alerts.outbox import add_schedule_alert
+from backend.alerts.messages import ScheduledRun, compose
+from backend.alerts.outbox import Alert, Recipient, Work, add_schedule_alert
 from backend.alerts.sender import Sender
+from backend.alerts.service import AlertService
 from backend.settings import ChannelSettings
 from backend.tools.task_tools import TaskTools
 from common.database import Database
@@ -376,3 +380,86 @@ async def test_many_users_at_once(world: World) -> None:
     assert len(world.receiver.at("first")) == 1
     nth = [path for path, _, _ in world.receiver.received].index("first")
     assert nth < 10
+
+
+async def test_another_user_while_a_channel_hangs(world: World) -> None:
+    """Tries of many alerts that end one after the other leave room for what is due later."""
+    other = World(world.rows, world.database, world.composer._tools, world.receiver)
+    other.add_channel("first")
+    other.rows.add_task(other.user, 1, "2026-03-02 15:01")
+
+    async def let_the_other_be_due() -> Response:
+        world.clock.now = datetime.fromisoformat(AT) + timedelta(minutes=1)
+        await world.alert_clock.tick()
+        return await after(SECONDS / 2)()
+
+    world.receiver.answer("hangs", let_the_other_be_due, after(SECONDS / 2))
+    world.sender = world.new_sender(at_once=2)
+    world.add_channel("hangs")
+    for number in range(1, 21):
+        world.rows.add_task(world.user, number, DUE)
+    await world.go_to(AT)
+    nth = [path for path, _, _ in world.receiver.received].index("first")
+    assert nth < 5
+
+
+async def test_more_tasks_than_a_message_reads(world: World) -> None:
+    """What was not read is not counted, and the message says so."""
+    world.add_channel("first")
+    world.rows.set_settings(world.user, digest_time="15:00", quiet_from="16:00", quiet_until="17:00")
+    for first, due_on, due_time in ((1, "2026-03-01", None), (1_001, "2026-03-02", "16:30")):
+        world.rows.execute(
+            "INSERT INTO tasks (user_id, id, title, due_on, due_time)"
+            " SELECT %(user)s, n, 'x', %(due_on)s, %(due_time)s FROM generate_series(%(first)s::int, %(last)s) AS n",
+            user=world.user,
+            due_on=due_on,
+            due_time=due_time,
+            first=first,
+            last=first + 249,
+        )
+    world.rows.add_task(world.user, 2_000, "2026-03-02")
+    await world.go_to(AT)
+    await world.go_to("2026-03-02T15:30:00+00:00")
+    await world.pass_time(minutes=31)
+    digest, held = world.receiver.at("first")
+    assert (digest["title"], held["title"]) == (
+        "1 task for today, at least 199 overdue",
+        "At least 200 notifications from your quiet hours",
+    )
+    assert digest["body"].splitlines()[-1] == held["body"].splitlines()[-1] == "and more"
+
+
+async def test_the_page_shows_what_is_due_after_many_tasks_that_are_done(world: World) -> None:
+    for number in range(1, 26):
+        world.rows.add_task(world.user, number, DUE)
+    await world.go_to(AT)
+    world.rows.execute(
+        "UPDATE tasks SET status = 'completed', completed_at = now() WHERE user_id = %(user)s", user=world.user
+    )
+    world.rows.add_task(world.user, 30, "2026-03-02 15:01")
+    await world.go_to("2026-03-02T14:01:00+00:00")
+    service = AlertService(
+        database=world.database,
+        tools=world.composer._tools,
+        sender=world.sender,
+        composer=world.composer,
+        channels=world.channels,
+        clock=world.clock,
+    )
+    assert [message.title for message in await service.list_unshown(world.user)] == ["task 30"]
+
+
+async def test_a_run_that_waits_again(world: World) -> None:
+    """It is told again, but not after the user has decided."""
+    world.add_channel("first")
+    for _ in range(2):
+        async with world.database.transaction(world.user) as tx:
+            await add_schedule_alert(tx, world.user, "7", "run_1", "waiting", now=world.clock())
+        world.clock.now += timedelta(minutes=1)
+    assert len(world.rows.alerts(world.user)) == 2
+    alert = Alert(1, "key", "schedule", [], "7", "run_1", "waiting", world.clock(), False, "pending")
+    work = Work(alert, [], Recipient(), [], {})
+    now = {"address": "https://todo.example", "now": world.clock(), "zone": ZoneInfo("UTC")}
+    for state, expected in (("waiting", "“look” waits for your approval"), ("running", None), ("completed", None)):
+        message = compose(work, [], run=ScheduledRun("thr_1", state, "look", None), **now)
+        assert (None if message is None else message.title) == expected
