@@ -19,4 +19,6 @@ def render_results(results: Sequence[ScheduleResult]) -> str:
 
 
 def _clip(text: str) -> str:
-    return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
+    """Shortens a result, and indents its lines, as none of them may look like a line of the server."""
+    text = text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
+    return "\n    ".join(text.splitlines())
