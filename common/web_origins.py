@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-import httpx2
-
 _HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 _PORTS = {"https": 443, "http": 80}
 
@@ -33,6 +31,8 @@ def parse_url(url: str) -> tuple[Origin, str]:
 
     The normal form is what requests use, so that nothing is read in two ways.
     """
+    import httpx2  # settings that list no address are checked without it
+
     if not url.isprintable() or " " in url:
         raise ValueError("it has a character that no address has")
     try:
@@ -65,7 +65,7 @@ def parse_origin(listed: str) -> Origin:
     """Reads an entry such as `ntfy.sh`, which means https, or `http://192.168.1.5:8080`; raises `ValueError`."""
     url = listed if "://" in listed else f"https://{listed}"
     origin, normal = parse_url(url)
-    if httpx2.URL(normal).raw_path not in (b"/", b""):
+    if re.search("[/?]", normal.removeprefix(f"{origin.scheme}://").removesuffix("/")):
         raise ValueError("it has a path")
     return origin
 

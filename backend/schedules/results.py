@@ -7,10 +7,10 @@ from typing import Any
 
 from backend.conversations.records import Status
 from backend.conversations.timeline import CHANGES_COLUMN
-from backend.users.schedules import COLUMNS, FROM, Schedule
+from backend.users.schedules import COLUMNS, OF_USER, Schedule
 from common.database import Database
 
-_LIST = f"SELECT {COLUMNS} {FROM} WHERE s.user_id = %(user)s ORDER BY s.created_at, s.id"
+_LIST = f"SELECT {COLUMNS} {OF_USER} ORDER BY s.created_at, s.id"
 # The answer of a run is its last text, and why it is not whole its last notice.
 _LAST_RUNS = f"""
 SELECT r.id, r.status, r.error_code, r.created_at, {CHANGES_COLUMN},

@@ -21,10 +21,10 @@ disabled.
 COLUMNS = """s.user_id, s.id, s.text, s.repeat, s.at_time, coalesce(s.zone, p.time_zone) AS zone, s.next_on, s.next_at,
     s.paused, s.only_if_needed, s.conversation_id, s.last_run_id, s.last_state, s.skipped_at, s.skip_reason,
     s.created_at"""
-FROM = "FROM schedules s LEFT JOIN profiles p ON p.user_id = s.user_id"
-_FIND = f"SELECT {COLUMNS} {FROM} WHERE s.user_id = %(user)s AND s.id = %(id)s"
+OF_USER = "FROM schedules s LEFT JOIN profiles p ON p.user_id = s.user_id WHERE s.user_id = %(user)s"
+_FIND = f"SELECT {COLUMNS} {OF_USER} AND s.id = %(id)s"
 _IN_ZONE_OF_USER = f"""
-SELECT {COLUMNS} {FROM} WHERE s.user_id = %(user)s AND s.zone IS NULL AND s.next_on IS NOT NULL"""
+SELECT {COLUMNS} {OF_USER} AND s.zone IS NULL AND s.next_on IS NOT NULL"""
 # An approved call that is made again after a lost response finds the schedule that it has made.
 _ADD = """
 WITH added AS (

@@ -32,6 +32,7 @@ from tests.workspace_service import WORKSPACE_TOKEN_SECRET, run_workspace
 from todo_client.chatkit import request, user_input
 
 Json = dict[str, Any]
+WITHOUT_AGENTS = 6  # the task tools, and the one that makes schedules
 CODER = call("do_with_coder", task="do it", task_id=None)
 RESEARCHER = call("do_with_researcher", task="find out", task_id=None)
 WRITES = call("write_file", path="a.txt", content="x")
@@ -263,8 +264,11 @@ class TestOffered:
             body = (await requests_to(model))[-1]
             bodies.append({**body, "messages": body["messages"][0]})
         assert bodies[0] == bodies[1]
-        assert len(bodies[0]["tools"]) == 5
-        assert [tool["function"]["name"] for tool in bodies[2]["tools"][5:]] == ["do_with_coder", "do_with_researcher"]
+        assert len(bodies[0]["tools"]) == WITHOUT_AGENTS
+        assert [tool["function"]["name"] for tool in bodies[2]["tools"][WITHOUT_AGENTS:]] == [
+            "do_with_coder",
+            "do_with_researcher",
+        ]
 
     @pytest.mark.long
     async def test_workspace_that_is_slow_as_the_backend_starts(
@@ -276,7 +280,7 @@ class TestOffered:
         asyncio.get_running_loop().call_later(2, workspace.send, signal.SIGCONT)
         async with user_at(services, user) as there:
             await there.chatkit.say("hello")
-        assert len((await requests_to(model))[0]["tools"]) == 7
+        assert len((await requests_to(model))[0]["tools"]) == WITHOUT_AGENTS + 2
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +300,7 @@ class TestWithoutConfinement:
             await model.script(says("Hello."))
             async with user_at(services, **local) as there:
                 await there.chatkit.say("hello")
-            offered.append(len((await requests_to(model))[-1]["tools"]) - 5)
+            offered.append(len((await requests_to(model))[-1]["tools"]) - WITHOUT_AGENTS)
         assert offered == [0, 2]
 
     @pytest.mark.long

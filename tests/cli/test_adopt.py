@@ -233,7 +233,12 @@ async def test_accounts_and_names_with_odd_characters(
     """An account is needed where there are accounts; its row and that of the old user stay, codes do not."""
     new = f"åsa.{old.name}"
     stored.add_account(new)
-    for table in ("alert_deliveries", "alerts", "alert_channels"):  # those of both would be there afterwards
+    for table in (
+        "alert_deliveries",
+        "alerts",
+        "alert_channels",
+        "schedules",
+    ):  # those of both would be there afterwards
         stored.delete_rows(table, new)
     stored.add_account(old.name)
     rows = moved_rows(stored, old.name)
