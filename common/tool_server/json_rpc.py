@@ -97,7 +97,9 @@ def _find_problem(message: Any) -> str | None:
 
 
 def _is_id(value: Any) -> bool:
-    return isinstance(value, str | int) and not isinstance(value, bool)
+    if isinstance(value, str):  # JSON can escape half of a surrogate pair, which no response can repeat in UTF-8
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _reject(
