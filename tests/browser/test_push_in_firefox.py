@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
-from backend.alerts.channels.channel import Message
+from backend.alerts.channels.channel import Notification
 from backend.alerts.channels.push import encrypt, render_payload
 from backend.alerts.channels.targets import decode_base64url
 from tests.alerts.rows import AlertRows
@@ -49,7 +49,7 @@ def add_delivery(rows: AlertRows, user: User, channel: int) -> None:
 
 def encrypted(target: dict[str, Any], title: str, body: str) -> bytes:
     """What the server would send to Mozilla's push service."""
-    message = Message(KEY, "digest", title, body, "today", None, PROOF, late=False, actions=False)
+    message = Notification(KEY, "digest", title, body, "today", None, PROOF, late=False, actions=False)
     public, auth = (decode_base64url(target["keys"][name]) for name in ("p256dh", "auth"))
     sender, salt = generate_private_key(SECP256R1()), secrets.token_bytes(16)
     return encrypt(render_payload(message), receiver=public, auth=auth, sender=sender, salt=salt)

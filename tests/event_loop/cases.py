@@ -31,6 +31,9 @@ Attempt = Callable[[Clients], Awaitable[Any]]
 """Sends what holds the event loop longest, as far as is known."""
 
 
+OF_ALERTS = {"channel_id": "1", "key": "a-key", "schedule_id": "sch_one"}
+
+
 def get(path: str, status: int = 200, headers: Mapping[str, str] = {}) -> Attempt:
     async def attempt(clients: Clients) -> None:
         response = await clients.backend.get(path.format_map(clients.ids), headers=headers)
@@ -54,7 +57,9 @@ def each_body(method: str, path: str) -> dict[str, Attempt]:
     name = next(iter(BODIES.get((method, path), {"text": ""})))
 
     def create(value: bytes) -> Attempt:
-        address = path.format_map({"chat_id": "new", "interaction_id": "{run}", "input_id": "msg_0", "task_id": "1"})
+        address = path.format_map(
+            {"chat_id": "new", "interaction_id": "{run}", "input_id": "msg_0", "task_id": "1", **OF_ALERTS}
+        )
         return lambda clients: clients.backend.request(
             method, address.format_map(clients.ids), content=b'{"%s": %s}' % (name.encode(), value), headers=JSON
         )
