@@ -1,6 +1,7 @@
 """Models that repeat what they should not: the frame of hidden notes, and their own words without an end."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -42,7 +43,8 @@ async def test_frame_is_cut_everywhere(user: User, model: ScriptedModel, stored:
     assert "HiddenContext" not in json.dumps([*answer.events, *await user.chatkit.items(thread)])
     assert "HiddenContext" not in str(stored.rows_of(user.name, "entries"))
     for body in await requests_to(model):
-        blocks = [one for one in body["messages"][1:] if "HiddenContext" in json.dumps(one)]
+        # Reasoning goes back to its server, but with tags that open and close nothing.
+        blocks = [one for one in body["messages"][1:] if re.search("</?HiddenContext", json.dumps(one))]
         assert all(one["role"] == "user" and one["content"].startswith("Hidden context") for one in blocks)
 
 

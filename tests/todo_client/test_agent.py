@@ -203,7 +203,7 @@ async def test_rejected_request_is_reported(agent: Agent, model: ScriptedModel) 
 async def test_steer(agent: Agent, user: User, model: ScriptedModel, stored: Stored) -> None:
     await model.script(add_task("milk"), add_task("bread"), says("Both."))
     events = listen(agent)
-    with stored.lock_table("tasks"):
+    with stored.lock_table("task_calls"):
         answering = asyncio.create_task(agent.prompt("add milk"))
         await until(lambda: data_of(events, EventType.TOOL_CALL_START))
         await asyncio.wrap_future(agent.steer("and bread"))
