@@ -157,10 +157,13 @@ export class Foot {
     </button>`;
   }
 
+  /** Renders the line of the usage, also before it is loaded: an item must not move while the user presses it. */
   #tokens() {
-    if (!this.#usage || (this.#usage.limit === null && this.#config.model.offline)) return nothing;
-    const { input_tokens, output_tokens, limit } = this.#usage;
-    return html`<p class="tokens">${TEXTS.tokens(input_tokens + output_tokens, limit)}</p>`;
+    const { auth, model } = this.#config;
+    if (this.#user === null || (auth === "none" && model.offline && !this.#usage?.limit)) return nothing; // it costs nothing
+    const { input_tokens = 0, output_tokens = 0, limit = null } = this.#usage ?? {};
+    const isShown = this.#usage && !(limit === null && model.offline);
+    return html`<p class="tokens usage">${isShown ? TEXTS.tokens(input_tokens + output_tokens, limit) : nothing}</p>`;
   }
 
   /** @param {Theme} theme */
