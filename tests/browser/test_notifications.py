@@ -54,6 +54,12 @@ async def open_dialog(page: Page) -> Locator:
     return dialog
 
 
+async def press(dialog: Locator, name: str) -> None:
+    """Presses a button by the keyboard once the dialog has done what was pressed before."""
+    await expect(dialog).not_to_have_attribute("aria-busy", "true")
+    await screen.button(dialog, name).press("Enter")
+
+
 def section(dialog: Locator, name: str) -> Locator:
     return dialog.get_by_role("region", name=name, exact=True)
 
@@ -181,15 +187,15 @@ async def test_channels_are_tested_moved_and_removed_by_keyboard(open_page: Open
     dialog = page.get_by_role("dialog", name="Notifications", exact=True)
     heading = dialog.get_by_role("heading", name="Notifications")
     await expect(heading).to_be_focused()
-    await screen.button(dialog, "Send a test: ntfy.example.com").press("Enter")
+    await press(dialog, "Send a test: ntfy.example.com")
     await expect(dialog.get_by_role("status")).to_have_text("The notification was accepted.")
-    await screen.button(dialog, "Move up: ntfy.example.com").press("Enter")
+    await press(dialog, "Move up: ntfy.example.com")
     await expect(dialog.get_by_role("status")).to_have_text("Moved.")
     await expect(heading).to_be_focused()
-    await screen.button(dialog, "Turn off: Chrome on Android").press("Enter")
+    await press(dialog, "Turn off: Chrome on Android")
     await until(lambda: len(api.asked) == 3)
     api.rejections["channels/3"] = 404, "It is gone."
-    await screen.button(dialog, "Remove: ntfy.example.com").press("Enter")
+    await press(dialog, "Remove: ntfy.example.com")
     await expect(dialog.get_by_role("status")).to_have_text("Removed.")
     assert api.asked == [
         ("POST", "channels/3/test", None),

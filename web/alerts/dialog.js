@@ -136,12 +136,14 @@ export class NotificationsDialog {
   async #work(work) {
     if (this.#isBusy) return;
     this.#isBusy = true;
+    this.#dialog.ariaBusy = "true";
     this.#draw({}); // announces the second status like the first
     await work().catch((error) => {
       if (!(error instanceof PushProblem)) throw error;
       this.#draw({ problem: error.message });
     });
     this.#isBusy = false;
+    this.#dialog.ariaBusy = "false";
   }
 
   /** @param {string} method @param {string} path @param {object} [body] @param {string} [status] */
