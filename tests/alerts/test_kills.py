@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -87,7 +87,8 @@ async def run(
         [left] = rows.all(_NOT_CLAIMED)
         if added < alerts and counted["open"] + left["stale"] < 10 * BATCH:
             user, first = users[added // BATCH % USERS], added + 1
-            due = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+            # A minute that has passed when the row is stored would not alert.
+            due = f"{datetime.now(UTC) + timedelta(seconds=5):%Y-%m-%d %H:%M}"
             rows.execute(_ADD_TASKS, user=user, due=due, first=first, last=first + BATCH - 1)
             added += BATCH
         elif added >= alerts and not counted["open"] and not left["stale"]:

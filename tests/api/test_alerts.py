@@ -21,6 +21,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.long(seconds=45)
 
 PORT = find_free_port()
+REQUEST_SECONDS = 5  # at the most; a minute that has passed when the request arrives does not alert
 DEVICE = {
     "endpoint": "https://updates.push.services.mozilla.com/wpush/v2/a-device",
     "keys": {
@@ -77,10 +78,10 @@ async def add_webhook(page: httpx2.AsyncClient, path: str) -> dict[str, Any]:
     return response.json()
 
 
-def local_time(stack: Stack, **later: float) -> str:
-    """What clocks in Berlin show in the services, some time later."""
+def local_time(stack: Stack) -> str:
+    """The minute that clocks in Berlin show in the services when a request that is sent now has arrived."""
     offset = float(stack.backends[0].environment["TEST_CLOCK_OFFSET_SECONDS"])
-    moment = datetime.now(UTC) + timedelta(seconds=offset) + timedelta(hours=1) + timedelta(**later)
+    moment = datetime.now(UTC) + timedelta(seconds=offset) + timedelta(hours=1, seconds=REQUEST_SECONDS)
     return f"{moment:%Y-%m-%d %H:%M}"
 
 

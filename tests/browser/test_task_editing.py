@@ -106,6 +106,7 @@ async def test_edit_a_reminder(open_list: OpenPage, tasks: TaskApi) -> None:
     await task_list.title_of(page, "dentist").click()
     await reminder.select_option("Default")
     await screen.button(form, "Save").click()
+    await expect(form).to_have_count(0)  # it was saved; until then there is no row with this text
     await expect(task_list.row(page, "dentist")).not_to_contain_text("reminder")
     assert (await tasks.task("dentist"))["remind"] is None
     await undo(page)
