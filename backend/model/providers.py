@@ -141,7 +141,7 @@ PROFILES: dict[ProviderName, Profile] = {
         Profile(
             name="openai",
             base_url="https://api.openai.com/v1",
-            model="gpt-4.1-mini",
+            model="gpt-6-luna",
             max_tokens_field="max_completion_tokens",
             takes_temperature="gpt-[34]|chatgpt-4o|ft:gpt-[34]",
             # These reject tools in chat completions while they reason, and some of them always.
