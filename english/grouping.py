@@ -37,9 +37,13 @@ class Group:
 
     @property
     def names_day(self) -> bool:
-        """Also counts days and repeats that are not understood."""
+        """Also counts last days of repeats, and days and repeats that are not understood."""
         unread = [each for each in self.meanings if isinstance(each, Unread)]
-        return self.has((Day, Repeat)) or any(not (each.is_quiet or each.is_silent) for each in unread)
+        return (
+            self.has((Day, Repeat))
+            or self.has(End, "day")
+            or any(not (each.is_quiet or each.is_silent) for each in unread)
+        )
 
     @property
     def is_sure(self) -> bool:

@@ -251,6 +251,7 @@ PHRASES = [
         "water the plants every day until 1 december",
         task("water the plants", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261201"),
     ),
+    ("until friday practise daily", task("practise", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261127")),
     ("practise daily until christmas", task("practise", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261225")),
     ("take pills every day for 5 days", task("take pills", due="2026-11-23", repeat="FREQ=DAILY;UNTIL=20261127")),
     ("take pills every day 5 times", task("take pills", due="2026-11-23", repeat="FREQ=DAILY;COUNT=5")),
