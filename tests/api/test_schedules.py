@@ -334,27 +334,28 @@ def have_begun(stored: Stored, users: Sequence[User], most: int) -> bool:
     return sum(len(runs_by_schedule(stored, one.name)) for one in users) >= most
 
 
-@pytest.mark.long(seconds=90)
+@pytest.mark.long(seconds=30)
+@pytest.mark.parametrize(("count", "rounds"), [(4, 2), pytest.param(20, 4, marks=pytest.mark.extended)])
 async def test_each_runs_once_whoever_is_killed(
-    stack: Stack, new_user: NewUser, model: ScriptedModel, stored: Stored
+    stack: Stack, new_user: NewUser, model: ScriptedModel, stored: Stored, count: int, rounds: int
 ) -> None:
     """Two processes look, and one after the other is killed; what had begun is not begun again."""
-    users = [new_user() for _ in range(4)]
+    users = [new_user() for _ in range(2)]
     for one in users:
-        for number in range(6):
+        for number in range(count // 2):
             await make(one, **{**DAILY, "text": f"say {number}"})
-    for number in range(1, 5):
-        await model.script(*[{**says("Nothing new today."), "token_delay": 0.05, "chunk_chars": 1}] * 60)
+    for number in range(1, rounds + 1):
+        await model.script(*[{**says("Nothing new today."), "token_delay": 0.05, "chunk_chars": 1}] * 3 * count)
         for one in users:
             stored.make_schedules_due(one.name, days=number)
-        await until(partial(have_begun, stored, users, 24 * (number - 1) + 1))
+        await until(partial(have_begun, stored, users, count * (number - 1) + 1))
         stack.backends[number % 2].end(signal.SIGKILL)
         stack.ensure_running()
-        await until(partial(have_begun, stored, users, 24 * number))
+        await until(partial(have_begun, stored, users, count * number))
         await until(lambda: not stored.is_run_running())
     for one in users:
         counts = runs_by_schedule(stored, one.name)
-        assert {counts.count(each) for each in counts} == {4}
+        assert {counts.count(each) for each in counts} == {rounds}
 
 
 async def test_limits_count_and_are_said(user: User, model: ScriptedModel, stored: Stored) -> None:

@@ -454,11 +454,11 @@ async def run_points(stack: Stack, new_user: NewUser, model: ScriptedModel, fold
     assert failed == []
 
 
-@pytest.mark.long(seconds=60)
+@pytest.mark.long(seconds=30)
 async def test_nothing_typed_is_lost_at_some_points(
     stack: Stack, new_user: NewUser, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    await run_points(stack, new_user, model, tmp_path, range(6))
+    await run_points(stack, new_user, model, tmp_path, range(3))
 
 
 @pytest.mark.extended
