@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from backend.model.client import ProviderClient
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, get_own_key, resolve
 from backend.model.reader import Piece
 from backend.model.responses import read_whole

@@ -14,7 +14,7 @@ from backend.conversations.records import ENDED, Run
 from backend.errors import BackendError, Busy
 from backend.ids import new_id
 from backend.model.chat_model import ChatModel
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.users.limits import UserLimits, send_request
 from common.database import Database
 

@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from backend.model import requests
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.turn_forms import TurnForm, TurnForms, is_lasting
 
 _MAX_FORMS = 5  # in which one request is tried

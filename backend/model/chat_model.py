@@ -32,7 +32,7 @@ from prometheus_client import Counter, Histogram
 
 from backend.ids import new_id
 from backend.model.client import OnUsage, ProviderClient
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.messages import create_messages
 from backend.model.providers import ModelEndpoint
 from backend.model.reader import Piece

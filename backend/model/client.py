@@ -17,7 +17,7 @@ from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 from backend.model import context_size, requests, responses_api
 from backend.model.attempts import Attempts
 from backend.model.capability_lookup import CapabilityLookup
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.frames import read_values
 from backend.model.markup.calls import Tools
 from backend.model.providers import ModelEndpoint, Profile

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.settings import ToolCalls
 
 TOKEN_CHARS = 4

@@ -7,7 +7,7 @@ from typing import Any
 
 from httpx2 import HTTPError, Response
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.response_limits import ResponseLimits
 from backend.model.tool_calls import INVALID, parse_json
 

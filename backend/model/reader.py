@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.frames import END
 from backend.model.markup.calls import Tools
 from backend.model.markup.parser import MarkupParser

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 
 if TYPE_CHECKING:  # the check of the settings does without a client
     from httpx2 import Response

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from backend.model import requests
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.hidden_frame import FrameFilter, cut_frames
 from backend.model.markup.quoting import Quotable
 from backend.model.reader import Piece, ResponseReader

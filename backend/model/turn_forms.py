@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.replay import ITEMS
 from backend.settings import EmptyText, ReplayForm
 

@@ -9,7 +9,7 @@ from agents.exceptions import MaxTurnsExceeded, ModelBehaviorError
 
 from backend.conversations.records import Entry, Outcome
 from backend.errors import BackendError, TooManyAtOnce
-from backend.model.errors import FAILURES, ModelError
+from backend.model.failures.errors import FAILURES, ModelError
 from backend.tools.connection import ToolsUnavailable
 from backend.tools.task_tools import TasksUnavailable
 from backend.tools.workspace.tools import NoRoom, WorkspaceUnavailable
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class RunError(Exception):
-    """Ends a run with an error code of this module or of `backend.model.errors`."""
+    """Ends a run with an error code of this module or of `backend.model.failures.errors`."""
 
     def __init__(self, code: str, **values: Any) -> None:
         super().__init__(code)

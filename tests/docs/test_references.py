@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from backend.model.errors import FAILURES
+from backend.model.failures.errors import FAILURES
 from tests.conftest import ROOT
 from tests.docs.documents import DOCUMENTS
 

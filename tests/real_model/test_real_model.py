@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.model.errors import FAILURES
+from backend.model.failures.errors import FAILURES
 from common.claims import find_claims
 from tests.chatkit_client import Answer, text_of
 from tests.real_model.server import RealServer, start_server

@@ -22,7 +22,7 @@ from backend.conversations.run_requests import NewConversation, RunRequest, User
 from backend.conversations.timeline import events_of, load_trees
 from backend.model.chat_model import ChatModel
 from backend.model.client import OnUsage
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint
 from backend.model.reader import Piece
 from backend.model.tool_call_modes import ToolCallModes

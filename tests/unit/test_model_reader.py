@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.frames import values_of
 from backend.model.reader import Piece, ResponseReader
 from backend.model.responses import ask_again_if_empty, read_actions, read_whole

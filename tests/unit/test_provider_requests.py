@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
 from backend.model.requests import (
     OPTIONAL,

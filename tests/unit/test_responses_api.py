@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.frames import values_of
 from backend.model.providers import PROFILES
 from backend.model.reader import Piece, ResponseReader

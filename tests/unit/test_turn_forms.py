@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.model.errors import ModelError
+from backend.model.failures.errors import ModelError
 from backend.model.messages import create_messages
 from backend.model.replay import ReplayCollector, keep_replays
 from backend.model.tool_calls import ParsedToolCall

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from backend.errors import BackendError
-from backend.model import refusals
-from backend.model.waits import find_wait
+from backend.model.failures import refusals
+from backend.model.failures.waits import find_wait
 
 MAX_WORDS_CHARS = 500  # of what a provider says
 
