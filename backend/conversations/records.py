@@ -158,7 +158,7 @@ class ModelTurn:
     finish_reason: str | None
     seq: int | None = None
     replay: dict[str, Any] | None = None
-    """What the provider wants back with it, as `backend.model.replay` describes; read with a history only."""
+    """What the provider wants back with it, as `backend.model.requests.replay` describes; read with a history only."""
 
 
 Record = Entry | ToolCall

@@ -33,9 +33,9 @@ from prometheus_client import Counter, Histogram
 from backend.ids import new_id
 from backend.model.client import OnUsage, ProviderClient
 from backend.model.failures.errors import ModelError
-from backend.model.messages import create_messages
 from backend.model.providers import ModelEndpoint
 from backend.model.reader import Piece
+from backend.model.requests.messages import create_messages
 from backend.model.responses import read_whole
 from common.telemetry import metrics, traces
 

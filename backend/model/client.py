@@ -14,15 +14,17 @@ import httpx2
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 
-from backend.model import context_size, requests, responses_api
-from backend.model.attempts import Attempts
+from backend.model import context_size, responses_api
 from backend.model.capability_lookup import CapabilityLookup
 from backend.model.failures.errors import ModelError
 from backend.model.frames import read_values
 from backend.model.markup.calls import Tools
 from backend.model.providers import ModelEndpoint, Profile
 from backend.model.reader import Piece, ResponseReader
-from backend.model.replay import ITEMS, keep_replays
+from backend.model.requests import bodies
+from backend.model.requests.attempts import Attempts
+from backend.model.requests.replay import ITEMS, keep_replays
+from backend.model.requests.turn_forms import TurnForm, TurnForms, render_turns
 from backend.model.response_limits import LoadingWait
 from backend.model.responses import (
     FrameRemover,
@@ -34,7 +36,6 @@ from backend.model.responses import (
 )
 from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
-from backend.model.turn_forms import TurnForm, TurnForms, render_turns
 from backend.settings import ModelApi
 from common.settings import is_loopback
 from common.tls import get_tls_context
@@ -239,8 +240,8 @@ class ProviderClient:
         if self._api_of(body["model"]) == "responses":
             path, body = "/responses", responses_api.create_request(body)
         else:
-            body = requests.remove_fields(body, "reasoning_summary", "encrypted_reasoning")
-            body["messages"] = [requests.remove_fields(message, ITEMS) for message in body["messages"]]
+            body = bodies.remove_fields(body, "reasoning_summary", "encrypted_reasoning")
+            body["messages"] = [bodies.remove_fields(message, ITEMS) for message in body["messages"]]
         # Not `chat.completions.create`, whose typed transform walks every message of the history.
         try:
             return await self._openai.post(

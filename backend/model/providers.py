@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from backend.errors import InvalidRequest
-from backend.model import requests
+from backend.model.requests import bodies
+from backend.model.requests.turn_forms import TurnForm
 from backend.model.response_limits import ResponseLimits
-from backend.model.turn_forms import TurnForm
 from backend.settings import ModelApi, ModelSettings, ProviderName, Roles, ToolCalls
 from common.environment import SettingsInvalid
 
@@ -79,8 +79,8 @@ class Profile:
         return "temperature" not in self.omits and re.match(self.takes_temperature, model) is not None
 
     def messages(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        valid = requests.repair_messages(messages, short_ids=self.short_ids)
-        return requests.alternate_roles(valid) if self.roles == "alternate" else valid
+        valid = bodies.repair_messages(messages, short_ids=self.short_ids)
+        return bodies.alternate_roles(valid) if self.roles == "alternate" else valid
 
     def shape(self, body: dict[str, Any], api: ModelApi = "chat") -> dict[str, Any]:
         """Returns a request as the provider accepts it, but for the form of its model turns and for the API."""
@@ -96,12 +96,12 @@ class Profile:
         if api == "responses" and (effort is not None or not self.responses_efforts):
             body |= {"reasoning_summary": "auto", "encrypted_reasoning": True}
         if "tools" in body:
-            body["tools"] = requests.repair_tools(body["tools"])
-        body = requests.remove_fields(body, *self.omits)
+            body["tools"] = bodies.repair_tools(body["tools"])
+        body = bodies.remove_fields(body, *self.omits)
         if self.tool_calls == "text":
-            body = requests.describe_tools(body)
+            body = bodies.describe_tools(body)
             return {**body, "messages": self.messages(body["messages"])}
-        return requests.remove_streaming(body) if self.tool_calls == "whole" and "tools" in body else body
+        return bodies.remove_streaming(body) if self.tool_calls == "whole" and "tools" in body else body
 
 
 def _create_cautious_profile(
@@ -306,8 +306,8 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
 
 def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
     for name in settings.llm_omit:
-        if name not in requests.OPTIONAL:
-            known = ", ".join(requests.OPTIONAL)
+        if name not in bodies.OPTIONAL:
+            known = ", ".join(bodies.OPTIONAL)
             raise ModelNotConfigured(f"LLM_OMIT cannot leave out {name}. It takes any of these: {known}.")
     return replace(
         profile,

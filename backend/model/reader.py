@@ -19,7 +19,7 @@ from backend.model.markup.calls import Tools
 from backend.model.markup.parser import MarkupParser
 from backend.model.markup.quoting import Quotable
 from backend.model.repetition import RepetitionDetector
-from backend.model.replay import Replay, ReplayCollector, select_state
+from backend.model.requests.replay import Replay, ReplayCollector, select_state
 from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, add_written_calls, storable
 
 Frame = dict[str, Any]

@@ -8,11 +8,11 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from backend.model import requests
 from backend.model.failures.errors import ModelError
 from backend.model.hidden_frame import FrameFilter, cut_frames
 from backend.model.markup.quoting import Quotable
 from backend.model.reader import Piece, ResponseReader
+from backend.model.requests import bodies
 from backend.model.response_limits import ResponseLimits
 from backend.model.text_responses import TextResponse
 
@@ -24,7 +24,7 @@ _CLOSED = object()
 
 Pieces = AsyncGenerator[Piece]
 """The pieces of a response; the last one has the finish reason and the calls."""
-Respond = Callable[[requests.Body], Pieces]
+Respond = Callable[[bodies.Body], Pieces]
 
 
 async def read_pieces(
@@ -66,7 +66,7 @@ def _read_until(reader: ResponseReader, limits: ResponseLimits, deadline: float,
 
 
 async def read_actions(
-    response: Pieces, tools: Collection[str], body: requests.Body, respond: Respond, *, goal: str
+    response: Pieces, tools: Collection[str], body: bodies.Body, respond: Respond, *, goal: str
 ) -> Pieces:
     """Yields the response with the actions in its text as calls and answers; asks once more after a fault."""
     quotable = Quotable(body["messages"])
@@ -80,7 +80,7 @@ async def read_actions(
     if first.fault is None:
         return
     second = TextResponse(tools, goal=goal, quotable=quotable, follows_text=first.has_text)
-    async with aclosing(respond(requests.request_correction(body, cut_frames(first.raw), first.fault))) as response:
+    async with aclosing(respond(bodies.request_correction(body, cut_frames(first.raw), first.fault))) as response:
         async for piece in response:
             shown = _with_actions(piece, second)
             if second.fault is not None:
@@ -97,7 +97,7 @@ def _with_actions(piece: Piece, response: TextResponse) -> Piece:
 
 
 async def ask_again_if_empty(
-    response: Pieces, body: requests.Body, respond: Respond, on_calls: Callable[[], None] | None = None
+    response: Pieces, body: bodies.Body, respond: Respond, on_calls: Callable[[], None] | None = None
 ) -> Pieces:
     """Sends a request once more after a response without text and calls, also if it has thoughts.
 
@@ -116,7 +116,7 @@ async def ask_again_if_empty(
                 yield piece
     if not is_empty:
         return
-    again = body if on_calls is None else requests.remove_streaming(body)
+    again = body if on_calls is None else bodies.remove_streaming(body)
     async with aclosing(respond(again)) as second:
         async for piece in second:
             if piece.calls and on_calls is not None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from typing import Any
 
-from backend.model.replay import ITEMS
+from backend.model.requests.replay import ITEMS
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import takewhile
 from typing import Any
 
-from backend.model.requests import describe_tools
+from backend.model.requests.bodies import describe_tools
 from tests.conftest import ROOT
 from tests.scripted_model import ScriptedModel
 from tests.support.backends import user_at

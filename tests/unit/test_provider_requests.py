@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, resolve
-from backend.model.requests import (
+from backend.model.requests.bodies import (
     OPTIONAL,
     alternate_roles,
     describe_tools,
@@ -21,8 +21,8 @@ from backend.model.requests import (
     repair_messages,
     repair_tools,
 )
+from backend.model.requests.turn_forms import render_turns
 from backend.model.tool_calls import legal_name
-from backend.model.turn_forms import render_turns
 from backend.settings import BackendSettings, ProviderName
 from common.environment import read_settings
 from tests.examples import same_examples

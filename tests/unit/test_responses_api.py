@@ -11,9 +11,9 @@ from backend.model.failures.errors import ModelError
 from backend.model.frames import values_of
 from backend.model.providers import PROFILES
 from backend.model.reader import Piece, ResponseReader
-from backend.model.requests import lower_output_limit, rejected_field
+from backend.model.requests.bodies import lower_output_limit, rejected_field
+from backend.model.requests.turn_forms import TurnForm, render_turns
 from backend.model.responses_api import create_request, read_events
-from backend.model.turn_forms import TurnForm, render_turns
 from tests.strict_provider.responses_rules import find_violations
 
 Json = dict[str, Any]

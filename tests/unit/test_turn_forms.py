@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from backend.model.failures.errors import ModelError
-from backend.model.messages import create_messages
-from backend.model.replay import ReplayCollector, keep_replays
+from backend.model.requests.messages import create_messages
+from backend.model.requests.replay import ReplayCollector, keep_replays
+from backend.model.requests.turn_forms import TurnForm, TurnForms, render_turns
 from backend.model.tool_calls import ParsedToolCall
-from backend.model.turn_forms import TurnForm, TurnForms, render_turns
 
 Json = dict[str, Any]
 

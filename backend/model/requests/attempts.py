@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
-from backend.model import requests
 from backend.model.failures.errors import ModelError
-from backend.model.turn_forms import TurnForm, TurnForms, is_lasting
+from backend.model.requests import bodies
+from backend.model.requests.turn_forms import TurnForm, TurnForms, is_lasting
 
 _MAX_FORMS = 5  # in which one request is tried
 # Of a chat template that cannot render a turn, as llama.cpp reports it: other failures have nothing to do with forms.
@@ -35,11 +35,11 @@ class Attempts:
         return (is_rejection or is_template) and self._change_form(error)
 
     def _change_fields(self, words: str) -> bool:
-        if (field := requests.rejected_field(self.body, words)) is not None:
+        if (field := bodies.rejected_field(self.body, words)) is not None:
             self.rejected.append(field)
-            self.body = requests.remove_fields(self.body, field)
+            self.body = bodies.remove_fields(self.body, field)
             return True
-        lower = None if self._is_lowered else requests.lower_output_limit(self.body, words)
+        lower = None if self._is_lowered else bodies.lower_output_limit(self.body, words)
         self.body, self._is_lowered = lower or self.body, self._is_lowered or lower is not None
         return lower is not None
 

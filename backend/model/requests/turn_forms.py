@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backend.model.failures.errors import ModelError
-from backend.model.replay import ITEMS
+from backend.model.requests.replay import ITEMS
 from backend.settings import EmptyText, ReplayForm
 
 Message = dict[str, Any]
