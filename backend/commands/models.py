@@ -15,8 +15,8 @@ from functools import partial
 from backend.model.client import ProviderClient
 from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint, get_own_key, resolve
-from backend.model.reader import Piece
-from backend.model.responses import read_whole
+from backend.model.responses.reader import Piece
+from backend.model.responses.stream import read_whole
 from backend.settings import ModelSettings
 from common.commands import escape_unprintable
 from common.environment import read_or_stop, read_settings

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from backend.context.tag_letters import SPELLINGS
-from backend.model.hidden_frame import FRAME
+from backend.model.responses.hidden_frame import FRAME
 from common.text import remove_invisible
 
 _BEGINNING = FRAME.partition("{}")[0]

@@ -34,9 +34,9 @@ from backend.ids import new_id
 from backend.model.client import OnUsage, ProviderClient
 from backend.model.failures.errors import ModelError
 from backend.model.providers import ModelEndpoint
-from backend.model.reader import Piece
 from backend.model.requests.messages import create_messages
-from backend.model.responses import read_whole
+from backend.model.responses.reader import Piece
+from backend.model.responses.stream import read_whole
 from common.telemetry import metrics, traces
 
 _SECONDS = Histogram(

@@ -17,16 +17,16 @@ from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 from backend.model import context_size, responses_api
 from backend.model.capability_lookup import CapabilityLookup
 from backend.model.failures.errors import ModelError
-from backend.model.frames import read_values
 from backend.model.markup.calls import Tools
 from backend.model.providers import ModelEndpoint, Profile
-from backend.model.reader import Piece, ResponseReader
 from backend.model.requests import bodies
 from backend.model.requests.attempts import Attempts
 from backend.model.requests.replay import ITEMS, keep_replays
 from backend.model.requests.turn_forms import TurnForm, TurnForms, render_turns
-from backend.model.response_limits import LoadingWait
-from backend.model.responses import (
+from backend.model.responses.frames import read_values
+from backend.model.responses.limits import LoadingWait
+from backend.model.responses.reader import Piece, ResponseReader
+from backend.model.responses.stream import (
     FrameRemover,
     Pieces,
     WrittenCalls,

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from backend.errors import InvalidRequest
 from backend.model.requests import bodies
 from backend.model.requests.turn_forms import TurnForm
-from backend.model.response_limits import ResponseLimits
+from backend.model.responses.limits import ResponseLimits
 from backend.settings import ModelApi, ModelSettings, ProviderName, Roles, ToolCalls
 from common.environment import SettingsInvalid
 

@@ -28,7 +28,7 @@ from backend.conversations.records import (
 )
 from backend.conversations.timeline import moments_of
 from backend.ids import new_id
-from backend.model.reader import Piece
+from backend.model.responses.reader import Piece
 from backend.runs import metrics
 from backend.runs.live_run import LiveRun
 from backend.runs.outcomes import Ending

@@ -14,9 +14,10 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from backend.commands import models
-from backend.model import capability_lookup, response_limits
+from backend.model import capability_lookup
 from backend.model.context_size import INSTRUCTION_TOKENS, count_tokens
 from backend.model.providers import PROFILES
+from backend.model.responses import limits
 from backend.settings import ProviderName, ToolCalls
 from cli.commands.up import _describe_model
 from common.telemetry import metrics
@@ -249,8 +250,8 @@ LOADING = {"status": 503, "body": {"error": {"code": 503, "message": "Loading mo
 
 @pytest.fixture
 def quick_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(response_limits, "_LOADING_SECONDS", 0.05)
-    monkeypatch.setattr(response_limits, "_PROGRESS_SECONDS", 0.1)
+    monkeypatch.setattr(limits, "_LOADING_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "_PROGRESS_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("quick_loading")
@@ -300,7 +301,7 @@ async def test_model_that_does_not_finish_loading(services: Services, user: User
 
 async def test_first_token_has_one_limit(services: Services, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the server is silent after it has loaded its model for a while."""
-    monkeypatch.setattr(response_limits, "_LOADING_SECONDS", 3)
+    monkeypatch.setattr(limits, "_LOADING_SECONDS", 3)
     async with serve_model({}) as server:
         await server.model.script(LOADING, {"delay": 60})
         settings = settings_of(server, "custom", LLM_FIRST_TOKEN_SECONDS="7")
@@ -316,7 +317,7 @@ async def test_first_token_has_one_limit(services: Services, user: User, monkeyp
 async def test_stop_while_the_model_loads(
     services: Services, user: User, stored: Stored, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(response_limits, "_LOADING_SECONDS", 120)
+    monkeypatch.setattr(limits, "_LOADING_SECONDS", 120)
     async with serve_model({}) as server:
         await server.model.script(*[LOADING] * 99)
         settings = settings_of(server, "llamacpp", LLM_FIRST_TOKEN_SECONDS="600")

@@ -24,7 +24,7 @@ from backend.model.chat_model import ChatModel
 from backend.model.client import OnUsage
 from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint
-from backend.model.reader import Piece
+from backend.model.responses.reader import Piece
 from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import ParsedToolCall
 from backend.runs.calls import MAX_CALLS, Approvals

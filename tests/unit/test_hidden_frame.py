@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.context.hidden_context import block
-from backend.model.hidden_frame import FrameFilter, cut_frames
+from backend.model.responses.hidden_frame import FrameFilter, cut_frames
 
 FRAME = block("Sat 2026-11-28 22:07, Europe/Berlin")
 HEADER, OPENING, NOTE, CLOSING = FRAME.split("\n")

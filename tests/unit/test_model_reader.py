@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.model.failures.errors import ModelError
-from backend.model.frames import values_of
-from backend.model.reader import Piece, ResponseReader
-from backend.model.responses import ask_again_if_empty, read_actions, read_whole
+from backend.model.responses.frames import values_of
+from backend.model.responses.reader import Piece, ResponseReader
+from backend.model.responses.stream import ask_again_if_empty, read_actions, read_whole
 from backend.settings import ProviderName
 from tests.strict_provider.contracts import CONTRACTS
 

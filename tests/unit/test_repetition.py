@@ -5,8 +5,8 @@ import string
 
 import pytest
 
-from backend.model.hidden_frame import FRAME
-from backend.model.repetition import RepetitionDetector
+from backend.model.responses.hidden_frame import FRAME
+from backend.model.responses.repetition import RepetitionDetector
 
 RANDOM = random.Random(1)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from backend.model.reader import ResponseReader
+from backend.model.responses.reader import ResponseReader
 from tests.unit.test_markup import TOOLS
 
 _DATA = '{"title": "milk"}'

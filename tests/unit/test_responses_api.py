@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from backend.model.failures.errors import ModelError
-from backend.model.frames import values_of
 from backend.model.providers import PROFILES
-from backend.model.reader import Piece, ResponseReader
 from backend.model.requests.bodies import lower_output_limit, rejected_field
 from backend.model.requests.turn_forms import TurnForm, render_turns
+from backend.model.responses.frames import values_of
+from backend.model.responses.reader import Piece, ResponseReader
 from backend.model.responses_api import create_request, read_events
 from tests.strict_provider.responses_rules import find_violations
 

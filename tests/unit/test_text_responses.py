@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from backend.model.reader import Piece
-from backend.model.responses import WrittenCalls
-from backend.model.text_responses import TextResponse
+from backend.model.responses.reader import Piece
+from backend.model.responses.stream import WrittenCalls
+from backend.model.responses.text_responses import TextResponse
 from tests.support.completions import orchestrator_json
 
 GOAL = "write a poem"

@@ -29,7 +29,7 @@ from backend.conversations.errors import from_database
 from backend.conversations.records import Entry, Event, Run
 from backend.conversations.run_requests import NewConversation, RunRequest, StartedRun, UserMessage
 from backend.conversations.timeline import load_trees
-from backend.model.reader import Piece
+from backend.model.responses.reader import Piece
 from backend.runs.live_run import LiveRun
 from backend.runs.recorder import Recorder, store_growth
 from backend.runs.stream import RunStream, Streams

@@ -12,7 +12,7 @@ from backend.api.interactions.render import render_reason
 from backend.cards.approvals import as_question
 from backend.cards.task_lists import render_list_text
 from backend.conversations.records import Entry, Event, Record, Run, Timeline, ToolCall
-from backend.model.text_responses import NO_ANSWER
+from backend.model.responses.text_responses import NO_ANSWER
 from backend.tools.table import find_tool
 
 Action = Literal["use_tool", "delegate", "final"]

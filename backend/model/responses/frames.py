@@ -8,7 +8,7 @@ from typing import Any
 from httpx2 import HTTPError, Response
 
 from backend.model.failures.errors import ModelError
-from backend.model.response_limits import ResponseLimits
+from backend.model.responses.limits import ResponseLimits
 from backend.model.tool_calls import INVALID, parse_json
 
 _IN_FRAME = 6  # bytes of a character, which JSON may write as \uXXXX

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 from backend.model.failures.errors import ModelError
-from backend.model.hidden_frame import FrameFilter, cut_frames
 from backend.model.markup.quoting import Quotable
-from backend.model.reader import Piece, ResponseReader
 from backend.model.requests import bodies
-from backend.model.response_limits import ResponseLimits
-from backend.model.text_responses import TextResponse
+from backend.model.responses.hidden_frame import FrameFilter, cut_frames
+from backend.model.responses.limits import ResponseLimits
+from backend.model.responses.reader import Piece, ResponseReader
+from backend.model.responses.text_responses import TextResponse
 
 _SECONDS_AFTER_FINISH = 2  # for the usage; some servers keep the stream open after the finish reason
 

@@ -14,12 +14,12 @@ from itertools import chain
 from typing import Any, Literal
 
 from backend.model.failures.errors import ModelError
-from backend.model.frames import END
 from backend.model.markup.calls import Tools
 from backend.model.markup.parser import MarkupParser
 from backend.model.markup.quoting import Quotable
-from backend.model.repetition import RepetitionDetector
 from backend.model.requests.replay import Replay, ReplayCollector, select_state
+from backend.model.responses.frames import END
+from backend.model.responses.repetition import RepetitionDetector
 from backend.model.tool_calls import Fragment, ParsedToolCall, ToolCallAssembler, add_written_calls, storable
 
 Frame = dict[str, Any]
