@@ -14,8 +14,10 @@ import httpx2
 import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient, Omit, Timeout
 
-from backend.model import context_size, responses_api
-from backend.model.capability_lookup import CapabilityLookup
+from backend.model import responses_api
+from backend.model.capabilities import context_size
+from backend.model.capabilities.lookup import CapabilityLookup
+from backend.model.capabilities.tool_call_modes import ToolCallModes
 from backend.model.failures.errors import ModelError
 from backend.model.markup.calls import Tools
 from backend.model.providers import ModelEndpoint, Profile
@@ -34,7 +36,6 @@ from backend.model.responses.stream import (
     read_actions,
     read_pieces,
 )
-from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import parse_json
 from backend.settings import ModelApi
 from common.settings import is_loopback

@@ -14,8 +14,8 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from backend.commands import models
-from backend.model import capability_lookup
-from backend.model.context_size import INSTRUCTION_TOKENS, count_tokens
+from backend.model.capabilities import lookup
+from backend.model.capabilities.context_size import INSTRUCTION_TOKENS, count_tokens
 from backend.model.providers import PROFILES
 from backend.model.responses import limits
 from backend.settings import ProviderName, ToolCalls
@@ -144,7 +144,7 @@ async def test_setting_comes_first(services: Services, user: User) -> None:
 
 async def test_other_model_under_the_same_name(services: Services, user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a restart of llama.cpp's server with another file."""
-    monkeypatch.setattr(capability_lookup, "_FRESH_SECONDS", 0)
+    monkeypatch.setattr(lookup, "_FRESH_SECONDS", 0)
     async with serve_model(describe_llamacpp(tools=False)) as server:
         await server.model.script(says("Hello."), says("Hello."))
         async with user_at(services, user, **settings_of(server, "llamacpp")) as there:
@@ -161,7 +161,7 @@ async def test_mode_stays_while_ollama_unloads_the_model(
     tools: bool, services: Services, user: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As it does after five minutes: only then is there no digest."""
-    monkeypatch.setattr(capability_lookup, "_FRESH_SECONDS", 0)
+    monkeypatch.setattr(lookup, "_FRESH_SECONDS", 0)
     loaded = {"models": [{"name": "m", "digest": "a"}]}
     async with serve_model(describe_ollama(tools=tools)) as server:
         await server.model.script(*[says(WRITTEN if tools else "Hello.")] * 2, *[says("Hello.")] * 3)
@@ -461,7 +461,7 @@ async def test_llamacpp_that_loads_at_the_second_port(
 async def test_slow_list_of_models_delays_one_answer(
     services: Services, user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capability_lookup, "_FRESH_SECONDS", 0)
+    monkeypatch.setattr(lookup, "_FRESH_SECONDS", 0)
 
     asked = 0
 

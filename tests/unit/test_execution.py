@@ -20,12 +20,12 @@ from backend.conversations.history import load_history
 from backend.conversations.records import ASSISTANT, Entry, Run, Timeline, ToolCall
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.conversations.timeline import events_of, load_trees
+from backend.model.capabilities.tool_call_modes import ToolCallModes
 from backend.model.chat_model import ChatModel
 from backend.model.client import OnUsage
 from backend.model.failures.errors import ModelError
 from backend.model.providers import PROFILES, ModelEndpoint
 from backend.model.responses.reader import Piece
-from backend.model.tool_call_modes import ToolCallModes
 from backend.model.tool_calls import ParsedToolCall
 from backend.runs.calls import MAX_CALLS, Approvals
 from backend.runs.dependencies import Dependencies

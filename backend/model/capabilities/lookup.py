@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import httpx2
 
-from backend.model.capabilities import SECONDS, Capabilities, CapabilitiesUnknown, CapabilityClient, can_be_asked
-from backend.model.context_size import find_small_context
+from backend.model.capabilities.client import SECONDS, Capabilities, CapabilitiesUnknown, CapabilityClient, can_be_asked
+from backend.model.capabilities.context_size import find_small_context
+from backend.model.capabilities.tool_call_modes import ToolCallModes
 from backend.model.providers import ModelEndpoint
-from backend.model.tool_call_modes import ToolCallModes
 
 logger = logging.getLogger(__name__)
 
