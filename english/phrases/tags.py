@@ -3,7 +3,7 @@
 import re
 
 from english.atoms import Clock, Meaning, Reminder, Rule, Tag, rule
-from english.lengths import LENGTH, count_minutes
+from english.phrases.lengths import LENGTH, count_minutes
 
 _LEVELS = {
     **dict.fromkeys(("high", "top", "urgent", "highest"), "high"),

@@ -1,11 +1,11 @@
 """Finds the phrases about time and the tags of a text."""
 
 from english.atoms import Atom, Clock, Day, End, Repeat, RuleTable, Tag, Unread, match_rules
-from english.days import DAYS, NOT_DAYS
-from english.lengths import LENGTHS
-from english.repeats import ENDS, NOT_REPEATS, REPEATS
-from english.tags import REMINDERS, TAGS
-from english.times import NOT_TIMES, TIMES
+from english.phrases.days import DAYS, NOT_DAYS
+from english.phrases.lengths import LENGTHS
+from english.phrases.repeats import ENDS, NOT_REPEATS, REPEATS
+from english.phrases.tags import REMINDERS, TAGS
+from english.phrases.times import NOT_TIMES, TIMES
 from english.words import Words
 
 _TABLES = [*map(RuleTable, (DAYS, LENGTHS, REMINDERS, REPEATS, TIMES, ENDS, TAGS, NOT_DAYS, NOT_REPEATS, NOT_TIMES))]
