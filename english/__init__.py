@@ -5,7 +5,7 @@ title and are listed, because a wrong date is worse than none.
 """
 
 from english.atoms import DateOrder
-from english.combination import When
+from english.dates.combination import When
 from english.ranges import read_coming_range, read_past_range, read_shift
 from english.reading import Kind, ParsedTask, Span, read_task, read_when
 from english.schedules import ParsedSchedule, read_schedule

@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Literal
 
 from english.atoms import Atom, Clock, DateOrder, Day, End, PartOfDay, Reminder, Tag, Time, Unread
-from english.combination import When, combine_groups
-from english.grouping import Group, group_atoms
+from english.dates.combination import When, combine_groups
+from english.dates.grouping import Group, group_atoms
+from english.dates.placement import Edges, choose_dates, is_edge_tag, is_intended_alone, list_intended
 from english.phrases.frames import find_frames
 from english.phrases.languages import find_other_language
 from english.phrases.scanner import find_atoms
-from english.placement import Edges, choose_dates, is_edge_tag, is_intended_alone, list_intended
 from english.reminders import Choice, Clause, choose_moment, choose_reminder, find_clause
 from english.title import remove_quotes, render_title
 from english.words import Words, split_words

@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from english.atoms import Atom, Reminder, Time, Unread
-from english.grouping import Group
+from english.dates.grouping import Group
+from english.dates.placement import Edges
 from english.phrases.tags import MAX_REMINDER, POLITE, TOO_EARLY, UNKNOWN_REMINDER
-from english.placement import Edges
 from english.words import VERBS, Words, word_set
 
 _HALF_DAY = 12  # hours

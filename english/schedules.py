@@ -5,7 +5,7 @@ from datetime import date, datetime
 from datetime import time as clock_time
 
 from english.atoms import DateOrder
-from english.combination import When
+from english.dates.combination import When
 from english.reading import read_when
 from english.words import WEEKDAYS, word_set
 

@@ -3,7 +3,7 @@
 import re
 from itertools import groupby, pairwise
 
-from english.placement import MARKS
+from english.dates.placement import MARKS
 from english.words import Words
 
 _SEPARATORS = (",", ";", "-", "\u2013", "\u2014", "&")

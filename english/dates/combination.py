@@ -7,7 +7,7 @@ from datetime import time as clock_time
 
 from english.atoms import Atom, Clock, Day, End, Meaning, PartOfDay, Repeat, Time
 from english.calendar import add_days, add_units
-from english.grouping import Group
+from english.dates.grouping import Group
 from english.phrases.times import PARTS
 from english.words import WEEKDAYS, Words, word_set
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence, Set
 
 from english.atoms import Atom, Day, End, PartOfDay, Repeat, Time, Unread
-from english.grouping import Group
+from english.dates.grouping import Group
 from english.phrases.scanner import is_mark
 from english.words import VERBS, WEEKDAYS, Words, word_set
 
