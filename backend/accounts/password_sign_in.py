@@ -41,7 +41,7 @@ class InvalidName(InvalidRequest):
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class SignInClient:
     """Who wants to sign in; `session_id` is that of a cookie of the same user, which may be ended."""
 
     address: str
@@ -58,7 +58,7 @@ class PasswordSignIn:
         self._knows_addresses = knows_addresses
         self._storing = set[asyncio.Task[None]]()
 
-    async def sign_in(self, name: str, password: str, client: Client) -> Account:
+    async def sign_in(self, name: str, password: str, client: SignInClient) -> Account:
         """Returns the account.
 
         Raises `WrongPassword`, `AccountDisabled`, `TooManyFailures`, and the errors of `PasswordHashes.take_place`.
@@ -104,7 +104,7 @@ class PasswordSignIn:
             raise WrongOldPassword  # it was changed meanwhile
         return new_hash
 
-    async def make_first_account(self, code: str, name: str, password: str, client: Client) -> str:
+    async def make_first_account(self, code: str, name: str, password: str, client: SignInClient) -> str:
         """Makes the first account for a one-time code, and returns its user id."""
         name = name.strip()
         user_id = fold_name(name)
@@ -117,7 +117,7 @@ class PasswordSignIn:
             raise SetupClosed
         return user_id
 
-    def _list_counters(self, name: str, client: Client) -> list[Counter]:
+    def _list_counters(self, name: str, client: SignInClient) -> list[Counter]:
         """A device that was signed in with this name has a delay of its own, so that nobody else can keep it out."""
         if client.session_id is not None:
             return [Counter("session", client.session_id, LONG_SECONDS)]
@@ -126,12 +126,12 @@ class PasswordSignIn:
             counters.append(Counter("name and address", f"{name}\0{client.address}", LONG_SECONDS))
         return counters
 
-    def _log_failure(self, user_id: str, client: Client) -> None:
+    def _log_failure(self, user_id: str, client: SignInClient) -> None:
         """Stores it without waiting for that, as it would take longer than for an unknown name."""
         storing = asyncio.create_task(self._store_failure(user_id, client))
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
 
-    async def _store_failure(self, user_id: str, client: Client) -> None:
+    async def _store_failure(self, user_id: str, client: SignInClient) -> None:
         with contextlib.suppress(DatabaseUnavailable, psycopg.Error):
             await add_event(self._database, user_id, "sign_in_failed", browser=client.browser, address=client.address)

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from backend.accounts.accounts import find_account, fold_name
 from backend.accounts.browsers import describe_browser
-from backend.accounts.password_sign_in import Client
+from backend.accounts.password_sign_in import SignInClient
 from backend.accounts.passwords import MAX_LENGTH
 from backend.accounts.sessions import MAX_SECONDS, SIGN_INS, Kind, Session
 from backend.api.dependencies import (
@@ -137,14 +137,14 @@ async def _sign_in_by_password(
     )
 
 
-async def find_client(request: Request, user_id: str | None) -> Client:
+async def find_client(request: Request, user_id: str | None) -> SignInClient:
     """Returns who sends the request of somebody who is not known yet, and may be the user."""
     identity: Identity = request.app.state.identity
     # A device that was linked is none that has signed in with the password: whoever has one could link others.
     session_id = await identity.find_session(request, user_id, ("session",)) if user_id else None
     end_address_turn(request.scope)  # from now on it waits for a place among those whose hashes are computed
     browser = describe_browser(request.headers.get("user-agent", ""))
-    return Client(get_network(request.client.host if request.client else ""), browser, session_id)
+    return SignInClient(get_network(request.client.host if request.client else ""), browser, session_id)
 
 
 def in_30_days() -> int:
