@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from backend.api.oauth.clients import Client
+from backend.api.oauth.clients import OAuthClient
 from backend.api.oauth.server import AuthorizationServer
 from backend.errors import BackendError, shorten
 from common.text import join_words
@@ -39,7 +39,7 @@ class Problem:
 class AuthorizationRequest:
     """A request of a known client with one of its redirect addresses; with a `problem` it cannot be allowed."""
 
-    client: Client
+    client: OAuthClient
     redirect_uri: str
     state: str | None
     scopes: tuple[str, ...]

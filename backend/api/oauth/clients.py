@@ -45,7 +45,7 @@ UNNAMED = "A program without a name"
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class OAuthClient:
     """`host` is of its metadata document, which proves whose client it is; None for a registered one."""
 
     id: str
@@ -77,22 +77,22 @@ class Clients:
         """Whether such a client exists, as far as that can be said without its metadata document."""
         return self._is_document(client_id) or self._read_id(client_id) is not None
 
-    async def find(self, client_id: str) -> Client | None:
+    async def find(self, client_id: str) -> OAuthClient | None:
         return await self._fetch(client_id) if self._is_document(client_id) else self._read_id(client_id)
 
-    def _read_id(self, client_id: str) -> Client | None:
+    def _read_id(self, client_id: str) -> OAuthClient | None:
         if len(client_id) > _MAX_ID_LENGTH or not client_id.isascii():
             return None
         try:
             claims = jwt.decode(client_id, self._key, algorithms=["HS256"], audience=_AUDIENCE)
         except jwt.PyJWTError:
             return None
-        return Client(client_id, clean_name(claims["name"]), tuple(claims["uris"]))
+        return OAuthClient(client_id, clean_name(claims["name"]), tuple(claims["uris"]))
 
     def _is_document(self, client_id: str) -> bool:
         return self._documents.is_cimd_client_id(client_id) and is_redirect_uri(client_id)
 
-    async def _fetch(self, address: str) -> Client | None:
+    async def _fetch(self, address: str) -> OAuthClient | None:
         """Reads a metadata document. FastMCP (4.2) connects to public addresses only, over https, without redirects."""
         try:
             async with asyncio.timeout(_FETCH_SECONDS):
@@ -103,7 +103,7 @@ class Clients:
         if document.token_endpoint_auth_method != PUBLIC_CLIENT or str(document.client_id) != address:
             return None
         allowed = tuple(uri for uri in document.redirect_uris if is_redirect_uri(uri))
-        return Client(address, clean_name(document.client_name), allowed, urlsplit(address).hostname)
+        return OAuthClient(address, clean_name(document.client_name), allowed, urlsplit(address).hostname)
 
 
 def _create_fetcher() -> "CIMDFetcher":
