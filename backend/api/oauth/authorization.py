@@ -28,7 +28,7 @@ class UntrustedRequest(BackendError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class AuthorizationProblem:
     """An error that the client is told: `error` is a code of RFC 6749, section 4.1.2.1, or of RFC 8707."""
 
     error: str
@@ -44,7 +44,7 @@ class AuthorizationRequest:
     state: str | None
     scopes: tuple[str, ...]
     challenge: str
-    problem: Problem | None
+    problem: AuthorizationProblem | None
 
     def answer(self, issuer: str, **parameters: str) -> str:
         """Returns the redirect address with the answer in its query, and whose it is (RFC 9207)."""
@@ -88,13 +88,17 @@ def _expand(scopes: Sequence[str]) -> tuple[str, ...]:
     return CLIENT_SCOPES if not scopes or "tasks" in scopes else ("tasks:read",)
 
 
-def _find_problem(query: QueryParams, scopes: Sequence[str], challenge: str, resource: str) -> Problem | None:
+def _find_problem(
+    query: QueryParams, scopes: Sequence[str], challenge: str, resource: str
+) -> AuthorizationProblem | None:
     if query.get("response_type") != "code":
-        return Problem("unsupported_response_type", "The response_type must be code.")
+        return AuthorizationProblem("unsupported_response_type", "The response_type must be code.")
     if query.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(challenge):
-        return Problem("invalid_request", "PKCE is required: a code_challenge with code_challenge_method=S256.")
+        return AuthorizationProblem(
+            "invalid_request", "PKCE is required: a code_challenge with code_challenge_method=S256."
+        )
     if not set(scopes) <= {*CLIENT_SCOPES}:
-        return Problem("invalid_scope", f"The scope can be {join_words(CLIENT_SCOPES, 'or')}.")
+        return AuthorizationProblem("invalid_scope", f"The scope can be {join_words(CLIENT_SCOPES, 'or')}.")
     if query.get("resource", resource) != resource:
-        return Problem("invalid_target", f"The resource must be {resource}.")
+        return AuthorizationProblem("invalid_target", f"The resource must be {resource}.")
     return None
