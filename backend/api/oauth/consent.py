@@ -47,7 +47,7 @@ class AuthorizationShown(BaseModel):
     """Why the request cannot be allowed."""
 
 
-class Decision(RequestBody):
+class ConsentDecision(RequestBody):
     allow: bool
 
 
@@ -108,7 +108,7 @@ async def describe_authorization(_: LimitedUser, asked: Asked) -> AuthorizationS
 
 @router.post("/authorization", responses=errors(404))
 async def decide_authorization(
-    user: LimitedUser, services: AppServices, server: PageServer, asked: Asked, body: Decision
+    user: LimitedUser, services: AppServices, server: PageServer, asked: Asked, body: ConsentDecision
 ) -> Answered:
     """Returns where the browser takes the user's decision; the query is that of `/authorize`."""
     if asked.problem:
