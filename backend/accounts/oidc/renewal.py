@@ -48,7 +48,7 @@ UPDATE provider_sessions SET renew_at = now() + least(
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ClaimedSession:
     user_id: str
     session_id: str
     claimed_until: datetime
@@ -92,7 +92,9 @@ class ProviderSessions:
     async def renew_due(self) -> None:
         """Renews the sessions for which it is time, of all users. Raises `DatabaseUnavailable`."""
         while True:
-            claims = await self._database.fetch_all(NO_USER, _CLAIM, Claim, seconds=_CLAIM_SECONDS, most=_AT_ONCE)
+            claims = await self._database.fetch_all(
+                NO_USER, _CLAIM, ClaimedSession, seconds=_CLAIM_SECONDS, most=_AT_ONCE
+            )
             renewing = asyncio.gather(*(self._renew(claim) for claim in claims))
             try:
                 await asyncio.shield(renewing)
@@ -103,7 +105,7 @@ class ProviderSessions:
             if len(claims) < _AT_ONCE:
                 return
 
-    async def _renew(self, claim: Claim) -> None:
+    async def _renew(self, claim: ClaimedSession) -> None:
         try:
             try:
                 ended = await self._find_end(claim)
@@ -120,7 +122,7 @@ class ProviderSessions:
         except (DatabaseUnavailable, psycopg.Error) as error:  # it is tried again when the claim has passed
             log.warning("a session could not be renewed: %s", type(error).__name__)
 
-    async def _find_end(self, claim: Claim) -> "_End | None":
+    async def _find_end(self, claim: ClaimedSession) -> "_End | None":
         """Renews a session; returns why it must end instead, if so."""
         stored = await self._read(claim.user_id, claim.session_id)
         if stored is None or stored.refresh_token is None:
@@ -140,7 +142,7 @@ class ProviderSessions:
         await self._try(lambda: self._update(claim, _RENEWED, seconds=_get_pause(tokens)))
         return None
 
-    async def _update(self, claim: Claim, statement: str, **values: object) -> None:
+    async def _update(self, claim: ClaimedSession, statement: str, **values: object) -> None:
         where = {"session": claim.session_id, "claimed": claim.claimed_until}
         await self._database.execute(claim.user_id, statement, **where, **values)  # pyright: ignore[reportArgumentType]
 
