@@ -14,7 +14,7 @@ from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from backend.accounts.oidc.allowed import is_allowed
 from backend.accounts.oidc.client import ProviderUnavailable, fetch_object, open_client
 from backend.accounts.oidc.id_tokens import InvalidIdToken, check_id_token
-from backend.accounts.oidc.transactions import Transaction
+from backend.accounts.oidc.transactions import SignInTransaction
 from backend.settings import BackendSettings
 from common.settings import is_http
 from common.single_flight import SingleFlight
@@ -83,7 +83,7 @@ class Provider:
         self._read_at = self._failed_at = float("-inf")
         self._refresh_metadata = SingleFlight(self._fetch_metadata)
 
-    async def create_authorization_url(self, transaction: Transaction, redirect_uri: str) -> str:
+    async def create_authorization_url(self, transaction: SignInTransaction, redirect_uri: str) -> str:
         """Returns where the browser goes to sign in. Raises `ProviderUnavailable`."""
         metadata = await self._load_metadata()
         scopes, prompt = self._scopes, None
@@ -110,7 +110,7 @@ class Provider:
         return issuer == self.issuer
 
     async def exchange_code(
-        self, code: str, transaction: Transaction, redirect_uri: str
+        self, code: str, transaction: SignInTransaction, redirect_uri: str
     ) -> tuple[Tokens, dict[str, Any]]:
         """Returns the tokens for a code, and the claims of the user.
 

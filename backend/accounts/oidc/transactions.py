@@ -18,7 +18,7 @@ _PURPOSE = "sign-in transactions"
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class SignInTransaction:
     state: str
     nonce: str
     verifier: str
@@ -29,12 +29,12 @@ class Transaction:
     """Unix time."""
 
 
-def begin_transaction(return_to: str) -> Transaction:
+def begin_transaction(return_to: str) -> SignInTransaction:
     make = secrets.token_urlsafe
-    return Transaction(make(24), make(24), make(48), return_to, time.time() + SECONDS)
+    return SignInTransaction(make(24), make(24), make(48), return_to, time.time() + SECONDS)
 
 
-def write_cookie(transactions: list[Transaction], sealer: Sealer) -> str:
+def write_cookie(transactions: list[SignInTransaction], sealer: Sealer) -> str:
     """Returns the value of the cookie with the newest transactions, as many as browsers store."""
     for oldest in range(max(0, len(transactions) - _MOST), len(transactions)):
         content = json.dumps([asdict(each) for each in transactions[oldest:]])
@@ -44,7 +44,7 @@ def write_cookie(transactions: list[Transaction], sealer: Sealer) -> str:
     return ""
 
 
-def read_cookie(value: str, sealer: Sealer) -> list[Transaction]:
+def read_cookie(value: str, sealer: Sealer) -> list[SignInTransaction]:
     """Returns the transactions of a cookie that have not expired; none if it is not ours."""
     if len(value) > _MAX_COOKIE_LENGTH:
         return []
@@ -52,11 +52,11 @@ def read_cookie(value: str, sealer: Sealer) -> list[Transaction]:
         content = sealer.open(base64.urlsafe_b64decode(value.encode()), _PURPOSE)
     except (binascii.Error, ValueError):
         return []
-    found = [Transaction(**each) for each in json.loads(content)] if content is not None else []
+    found = [SignInTransaction(**each) for each in json.loads(content)] if content is not None else []
     return [each for each in found if each.expires > time.time()]
 
 
-def take(transactions: list[Transaction], state: str) -> tuple[Transaction | None, list[Transaction]]:
+def take(transactions: list[SignInTransaction], state: str) -> tuple[SignInTransaction | None, list[SignInTransaction]]:
     """Returns the transaction with a state, and the other ones."""
     sent = state.encode(errors="surrogatepass")
     for each in transactions:

@@ -19,7 +19,7 @@ from backend.accounts.oidc.renewal import SESSION_SECONDS, UNRENEWED_SECONDS
 from backend.accounts.oidc.sign_in import OidcSignIn
 from backend.accounts.oidc.transactions import (
     SECONDS,
-    Transaction,
+    SignInTransaction,
     begin_transaction,
     read_cookie,
     take,
@@ -142,7 +142,7 @@ async def _sign_in(
     services: Services,
     oidc: OidcSignIn,
     response: Response,
-    transaction: Transaction,
+    transaction: SignInTransaction,
     sent: dict[str, str],
 ) -> None:
     """Begins a session, of which the response gets the cookie."""
@@ -222,11 +222,11 @@ def _get_cookie_name(request: Request) -> str:
     return f"__Host-{_COOKIE}" if request.url.scheme == "https" else _COOKIE
 
 
-def _read_cookie(request: Request, oidc: OidcSignIn) -> list[Transaction]:
+def _read_cookie(request: Request, oidc: OidcSignIn) -> list[SignInTransaction]:
     return read_cookie(request.cookies.get(_get_cookie_name(request), ""), oidc.sealer)
 
 
-def _set_cookie(request: Request, response: Response, oidc: OidcSignIn, transactions: list[Transaction]) -> None:
+def _set_cookie(request: Request, response: Response, oidc: OidcSignIn, transactions: list[SignInTransaction]) -> None:
     """Sets the cookie to these transactions. It is Lax, because the provider's page is what leads back to it."""
     response.set_cookie(
         _get_cookie_name(request),
