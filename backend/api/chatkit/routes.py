@@ -35,7 +35,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 router = APIRouter(route_class=UserRoute)
 
 
-class OtherUser(BackendError):
+class ForeignUserId(BackendError):
     """This user_id is not your own. Leave it out: your sign-in says who you are."""
 
     code, status = "other_user", 403
@@ -50,7 +50,7 @@ async def process(request: Request, services: AppServices, user: LimitedUser) ->
         # Without sign-in there is one user, whatever the body says.
         is_other = parsed.user_id not in (None, "") and str(parsed.user_id) != user.user_id
         if is_other and request.app.state.identity.required:
-            raise OtherUser
+            raise ForeignUserId
         return await answer_plain_message(services, parsed, user)
     context = RequestContext(parsed, user)
     result = await services.chatkit.process(body, context)
