@@ -14,7 +14,7 @@ from mcp.types import Tool
 from backend.settings import ServersSettings
 from backend.tools.connectors import configuration, names, offered
 from backend.tools.connectors.configuration import Connector
-from backend.tools.connectors.link import Link, Unreachable
+from backend.tools.connectors.link import ConnectorLink, Unreachable
 from backend.tools.connectors.server_log import redacted
 from common import data_commands
 from common.commands import escape_unprintable
@@ -88,7 +88,7 @@ async def _load_tools(server: Connector) -> list[Tool] | str:
     """Asks a server for its tools; returns what it does instead, where it does not answer."""
     if server.disabled:
         return "is disabled"
-    link = Link(server)
+    link = ConnectorLink(server)
     with redacted([server]):
         try:
             return await link.tools()

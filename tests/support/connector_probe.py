@@ -16,7 +16,7 @@ from typing import Any
 
 from backend.tools.connectors import configuration, offered
 from backend.tools.connectors.configuration import Connector
-from backend.tools.connectors.link import Link
+from backend.tools.connectors.link import ConnectorLink
 
 _WAIT_SECONDS = 0.5  # for what a server sends without a request
 
@@ -40,7 +40,7 @@ class _Holds:
 
 
 async def _use(server: Connector) -> str:
-    link = Link(server)
+    link = ConnectorLink(server)
     try:
         tools = await link.list_tools()
         hashes = [offered.fingerprint(tool) for tool in tools]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.tools.connectors import configuration, offered
-from backend.tools.connectors.link import Link
+from backend.tools.connectors.link import ConnectorLink
 from common.database import Database
 from tests.logins import as_owner
 from tests.scripted_model import ScriptedModel
@@ -34,7 +34,7 @@ async def approve_by_command(services: Services, file: Path, server: str, **vari
 async def approve_server(services: Services, file: Path, server: str) -> None:
     """The same without a process of its own."""
     [entry] = [one for one in configuration.read_servers(file, os.environ) if one.name == server]
-    link = Link(entry)
+    link = ConnectorLink(entry)
     hashes = {tool.name: offered.fingerprint(tool) for tool in await link.tools()}
     await link.close()
     async with Database(as_owner(services.database_url)) as database:

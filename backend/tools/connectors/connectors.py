@@ -21,7 +21,7 @@ from backend.tools.connection import UNREADABLE, FailedOutput
 from backend.tools.connectors import names, offered
 from backend.tools.connectors.configuration import Connector
 from backend.tools.connectors.http_failure import HttpFailure
-from backend.tools.connectors.link import Link, Unanswered, Unreachable
+from backend.tools.connectors.link import ConnectorLink, Unanswered, Unreachable
 from common.database import Database
 from common.telemetry import logs, traces
 
@@ -36,7 +36,7 @@ _HIDDEN = "The call was not made: what {} says of itself has changed, and its op
 
 class Connectors:
     def __init__(self, servers: Sequence[Connector], database: Database) -> None:
-        self._links = [Link(server) for server in servers]
+        self._links = [ConnectorLink(server) for server in servers]
         self._database = database
         self._said = set[tuple[str, str, bytes]]()
         self._left_out = 0
@@ -95,7 +95,7 @@ class Connectors:
         return False
 
 
-def _create_tool(link: Link, tool: Tool) -> FunctionTool:
+def _create_tool(link: ConnectorLink, tool: Tool) -> FunctionTool:
     name = names.get_model_name(link.server.name, tool.name)
     shown = names.get_display_name(name)
     return FunctionTool(
@@ -107,7 +107,7 @@ def _create_tool(link: Link, tool: Tool) -> FunctionTool:
     )
 
 
-async def _invoke(link: Link, tool: Tool, shown: str, context: ToolContext[Any], arguments: str) -> str:
+async def _invoke(link: ConnectorLink, tool: Tool, shown: str, context: ToolContext[Any], arguments: str) -> str:
     given = arguments_of(arguments)
     if given is None:
         return FailedOutput(UNREADABLE)
@@ -119,7 +119,7 @@ async def _invoke(link: Link, tool: Tool, shown: str, context: ToolContext[Any],
     return answer if outcome == _DONE else FailedOutput(answer)
 
 
-async def _call(link: Link, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
+async def _call(link: ConnectorLink, tool: Tool, shown: str, given: dict[str, Any]) -> tuple[str, str]:
     """Calls a tool, unless it has changed; returns the outcome for the log, and the text for the model."""
     server = link.server
     unknown = "" if server.read_only else _UNKNOWN
@@ -145,7 +145,7 @@ async def _call(link: Link, tool: Tool, shown: str, given: dict[str, Any]) -> tu
     return "failed" if result.is_error else _DONE, offered.text(server, result, shown)
 
 
-async def _is_unchanged(link: Link, tool: Tool) -> bool:
+async def _is_unchanged(link: ConnectorLink, tool: Tool) -> bool:
     """Whether the server, asked once more, still describes the tool as it did. Raises `Unreachable`."""
     return offered.fingerprint(tool) in map(offered.fingerprint, await link.tools())
 

@@ -81,7 +81,7 @@ class _Connection:
             self.client.cancel()
 
 
-class Link:
+class ConnectorLink:
     """One process's connection to a server; what it is asked waits for it at most the server's time-out.
 
     `problem` is why its tools could not be listed when they were asked for the last time.
