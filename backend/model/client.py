@@ -20,7 +20,7 @@ from backend.model.capabilities.lookup import CapabilityLookup
 from backend.model.capabilities.tool_call_modes import ToolCallModes
 from backend.model.failures.errors import ModelError
 from backend.model.markup.calls import Tools
-from backend.model.providers import ModelEndpoint, Profile
+from backend.model.providers import ModelEndpoint, ProviderProfile
 from backend.model.requests import bodies
 from backend.model.requests.attempts import Attempts
 from backend.model.requests.replay import ITEMS, keep_replays
@@ -56,7 +56,7 @@ OnUsage = Callable[[Mapping[str, int]], None]
 
 class ProviderClient:
     def __init__(self, endpoint: ModelEndpoint) -> None:
-        self._profile: Profile = endpoint.profile
+        self._profile: ProviderProfile = endpoint.profile
         self._endpoint = endpoint
         self._limits = endpoint.limits
         self.modes = ToolCallModes(endpoint)

@@ -16,7 +16,7 @@ from common.environment import SettingsInvalid
 
 
 @dataclass(frozen=True)
-class Profile:
+class ProviderProfile:
     name: ProviderName
     base_url: str | None
     model: str | None
@@ -111,9 +111,9 @@ def _create_cautious_profile(
     *,
     loses_calls: bool = True,
     **more: Any,
-) -> Profile:
+) -> ProviderProfile:
     """Creates the profile of a server that may have any model."""
-    return Profile(
+    return ProviderProfile(
         name,
         base_url,
         model,
@@ -126,10 +126,10 @@ def _create_cautious_profile(
     )
 
 
-PROFILES: dict[ProviderName, Profile] = {
+PROFILES: dict[ProviderName, ProviderProfile] = {
     profile.name: profile
     for profile in (
-        Profile(
+        ProviderProfile(
             name="cerebras",
             base_url="https://api.cerebras.ai/v1",
             model="gpt-oss-120b",
@@ -138,7 +138,7 @@ PROFILES: dict[ProviderName, Profile] = {
             reasoning_efforts=(("gpt-oss", "low"),),
             history_tokens=16_000,
         ),
-        Profile(
+        ProviderProfile(
             name="openai",
             base_url="https://api.openai.com/v1",
             model="gpt-6-luna",
@@ -155,7 +155,7 @@ PROFILES: dict[ProviderName, Profile] = {
             output_limits=((r"gpt-3\.5|gpt-4(-\d|-turbo|$)", 4_096),),
             history_tokens=32_000,
         ),
-        Profile(
+        ProviderProfile(
             name="ollama",
             base_url="http://localhost:11434/v1",
             model="qwen3:8b",
@@ -167,7 +167,7 @@ PROFILES: dict[ProviderName, Profile] = {
             context_cure="Start Ollama with OLLAMA_CONTEXT_LENGTH=16384, or set num_ctx to that in the model.",
             cuts_silently=True,
         ),
-        Profile(
+        ProviderProfile(
             name="anthropic",
             base_url="https://api.anthropic.com/v1/",
             model="claude-opus-5-5",
@@ -177,7 +177,7 @@ PROFILES: dict[ProviderName, Profile] = {
             lists_with=(("x-api-key", "{key}"), ("anthropic-version", "2023-06-01")),
             history_tokens=32_000,
         ),
-        Profile(
+        ProviderProfile(
             name="groq",
             base_url="https://api.groq.com/openai/v1",
             model="openai/gpt-oss-120b",
@@ -186,14 +186,14 @@ PROFILES: dict[ProviderName, Profile] = {
             reasoning_efforts=(("gpt-oss", "low"),),
             turn_form=TurnForm(replay="none"),
         ),
-        Profile(
+        ProviderProfile(
             name="openrouter",
             base_url="https://openrouter.ai/api/v1",
             model="openai/gpt-oss-120b",
             reasoning_efforts=(("gpt-oss", "low"),),
             history_tokens=16_000,
         ),
-        Profile(
+        ProviderProfile(
             name="gemini",
             base_url="https://generativelanguage.googleapis.com/v1beta/openai/",
             model="gemini-3.8-flash",
@@ -202,7 +202,7 @@ PROFILES: dict[ProviderName, Profile] = {
             turn_form=TurnForm(replay="extra_content"),
             history_tokens=32_000,
         ),
-        Profile(
+        ProviderProfile(
             name="mistral",
             base_url="https://api.mistral.ai/v1",
             model="mistral-medium-latest",
@@ -228,7 +228,7 @@ PROFILES: dict[ProviderName, Profile] = {
             context_cure="Start llama-server with -c 16384.",
         ),
         # Twice what it reads of a list at most: "show the rest" refers to its last answer.
-        Profile(
+        ProviderProfile(
             name="offline",
             base_url=None,
             model="offline-rules",
@@ -245,7 +245,7 @@ PROFILES: dict[ProviderName, Profile] = {
 class ModelEndpoint:
     """The provider's address, its default `model`, and all `models` that users may choose."""
 
-    profile: Profile
+    profile: ProviderProfile
     base_url: str
     api_key: str  # empty if there is none
     model: str
@@ -304,7 +304,7 @@ def resolve(settings: ModelSettings) -> ModelEndpoint:
     )
 
 
-def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
+def _with_settings(profile: ProviderProfile, settings: ModelSettings) -> ProviderProfile:
     for name in settings.llm_omit:
         if name not in bodies.OPTIONAL:
             known = ", ".join(bodies.OPTIONAL)
@@ -322,7 +322,7 @@ def _with_settings(profile: Profile, settings: ModelSettings) -> Profile:
     )
 
 
-def get_own_key(profile: Profile, settings: ModelSettings) -> SecretStr | None:
+def get_own_key(profile: ProviderProfile, settings: ModelSettings) -> SecretStr | None:
     return getattr(settings, profile.key_setting) if profile.needs_key else None
 
 
