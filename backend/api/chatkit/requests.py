@@ -35,7 +35,7 @@ class PlainMessage(BaseModel):
     user_id: StrictInt | StrictStr | None = None
 
 
-class Edit(BaseModel):
+class MessageEdit(BaseModel):
     """A message of the user, and what it is to say: a text, or parts of a message."""
 
     item_id: StrictStr
@@ -179,9 +179,9 @@ def run_options(request: ck.StreamingReq, endpoint: ModelEndpoint) -> dict[str, 
     return options
 
 
-def parse_edit(action: Action[str, Any]) -> Edit:
+def parse_edit(action: Action[str, Any]) -> MessageEdit:
     try:
-        edit = Edit.model_validate(action.payload)
+        edit = MessageEdit.model_validate(action.payload)
     except ValidationError:
         edit = None
     if edit is None or (edit.text is None and not edit.content):
