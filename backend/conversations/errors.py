@@ -38,7 +38,7 @@ class NotShown(BackendError):
     code, status = "interaction_not_shown", 409
 
 
-class SteeringMessage(BackendError):
+class NotFirstMessage(BackendError):
     """This message was read by an answer that had already begun. Edit the message that the answer began with."""
 
     code, status = "steering_message", 409

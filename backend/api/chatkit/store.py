@@ -19,7 +19,7 @@ from backend.cards.widget import Card, Workflow, record_of_item
 from backend.conversations import branches, conversations, timeline
 from backend.conversations.branches import RunPage
 from backend.conversations.conversations import Conversation
-from backend.conversations.errors import SteeringMessage
+from backend.conversations.errors import NotFirstMessage
 from backend.conversations.run_requests import NewConversation, RunRequest, UserMessage
 from backend.conversations.timeline import PAGE_BYTES
 from backend.errors import InvalidRequest, NotFound
@@ -118,7 +118,7 @@ class TimelineStore(Store[RequestContext]):
     ) -> tuple[ck.UserMessageItem, str]:
         """Loads the message that is to be edited or answered again, and the id of the run that it has started.
 
-        Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `SteeringMessage` for one
+        Raises `NotFound`, `InvalidRequest` for an item that is no message of the user, and `NotFirstMessage` for one
         that has not started a run.
         """
         page = await self._load_page(thread_id, context, runs=1, from_record=record_of_item(item_id))
@@ -127,7 +127,7 @@ class TimelineStore(Store[RequestContext]):
         if entry is None or not isinstance(item, ck.UserMessageItem):
             raise InvalidRequest("Only your own messages can be edited or answered again.")
         if entry is not page.find_first("user_message"):
-            raise SteeringMessage
+            raise NotFirstMessage
         return item, entry.run_id
 
     async def find_sender(self, params: ck.ThreadCustomActionParams, context: RequestContext) -> ck.WidgetItem:
