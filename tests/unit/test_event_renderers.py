@@ -11,7 +11,7 @@ import pytest
 from backend.api.chatkit.plain_messages import PlainRenderer
 from backend.api.event_renderer import EventRenderer
 from backend.api.frontends.chunks import AiSdkRenderer
-from backend.api.interactions.events import Interaction, RunApiRenderer
+from backend.api.interactions.events import RenderedInteraction, RunApiRenderer
 from backend.conversations.records import Entry, Event, Outcome, Run, ToolCall
 from backend.runs.outcomes import sentence_of_notice
 from common.database import DatabaseUnavailable
@@ -68,7 +68,7 @@ async def test_text_is_sent_once_whatever_came_as_deltas(pieces: tuple[str, ...]
 
 async def test_frames_of_one_event_are_sent_together_and_the_last_has_its_number() -> None:
     decided = Event("approval_decided", APPROVED, 7, run=RUN)
-    _, frames = await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(MESSAGE, decided))
+    _, frames = await render(RunApiRenderer(RenderedInteraction("run_1", "thr_1")), Source(MESSAGE, decided))
     assert [line for line in frames.splitlines() if line.startswith(("id:", "event:"))] == [
         "event: approved",
         "id: 7",
@@ -99,7 +99,7 @@ async def test_each_of_several_notices_is_sent() -> None:
     chunks = parse(await render(AiSdkRenderer("run_1"), Source(*events)))[:-1]
     shown = {one["id"]: one["data"]["text"] for one in chunks if one["type"] == "data-notice"}
     assert [*shown.values()] == sentences, "a client replaces data of the same id"
-    frames = "".join(await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(*events)))
+    frames = "".join(await render(RunApiRenderer(RenderedInteraction("run_1", "thr_1")), Source(*events)))
     assert [one["text"] for one in parse([frames]) if one.get("code") in codes] == sentences
 
 
@@ -108,7 +108,7 @@ async def test_progress_reaches_readers_whose_protocol_has_a_place_for_it(agent:
     """It has no number, and is part of no message."""
     run = replace(RUN, agent=agent or RUN.agent, parent_run_id="run_0" if agent else None)
     events = MESSAGE, Event("progress", text="The model is loading…", run=run), *answer()
-    frames = await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(*events))
+    frames = await render(RunApiRenderer(RenderedInteraction("run_1", "thr_1")), Source(*events))
     assert frames[1] == 'event: progress\ndata: {"text": "The model is loading…"}\n\n'
     chunks = parse(await render(AiSdkRenderer("run_1"), Source(*events)))
     assert chunks[1] == {"type": "data-progress", "data": {"text": "The model is loading…"}, "transient": True}
@@ -123,12 +123,14 @@ async def test_an_error_ends_the_stream_where_the_protocol_can_show_it() -> None
     [plain] = parse(await render(PlainRenderer({}), Source(MESSAGE, error=DatabaseUnavailable())))
     assert (plain["type"], bool(plain["message"])) == ("error", True)
     with pytest.raises(DatabaseUnavailable):
-        await render(RunApiRenderer(Interaction("run_1", "thr_1")), Source(MESSAGE, error=DatabaseUnavailable()))
+        await render(
+            RunApiRenderer(RenderedInteraction("run_1", "thr_1")), Source(MESSAGE, error=DatabaseUnavailable())
+        )
 
 
 async def test_events_are_closed_when_the_reader_leaves_or_needs_no_more() -> None:
     left, over = Source(MESSAGE, *answer("Hel")), Source(MESSAGE, *answer(), MESSAGE)
-    reading = RunApiRenderer(Interaction("run_1", "thr_1")).encode_stream(left.read())
+    reading = RunApiRenderer(RenderedInteraction("run_1", "thr_1")).encode_stream(left.read())
     await anext(reading)
     await reading.aclose()
     assert left.is_closed

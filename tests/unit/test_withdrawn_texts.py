@@ -20,7 +20,7 @@ from backend.api.chatkit.plain_messages import PlainRenderer
 from backend.api.event_renderer import EventRenderer
 from backend.api.frontends.chunks import AiSdkRenderer
 from backend.api.frontends.response import collect, render_answer
-from backend.api.interactions.events import Interaction, RunApiRenderer
+from backend.api.interactions.events import RenderedInteraction, RunApiRenderer
 from backend.api.interactions.render import render_interaction
 from backend.cards.agent_workflow import WorkflowStream
 from backend.cards.service import CardService, CardStream
@@ -230,7 +230,7 @@ class Server:
     def _render(self, protocol: str) -> EventRenderer[Any]:
         match protocol:
             case "run_api":
-                return RunApiRenderer(Interaction(self.run.id, CHAT))
+                return RunApiRenderer(RenderedInteraction(self.run.id, CHAT))
             case "chatkit":
                 service = CardService(self.database, cast(Any, None), lambda: datetime.now(UTC), "UTC")
                 return ChatKitRenderer(CHAT, CardStream(service, USER, CHAT), WorkflowStream())

@@ -32,7 +32,7 @@ _UNMADE_REASONS = ("too_many", "over_limit", "not_shown", "reach_changed")
 _NO_FAILURES = ("cancelled", *CUT_OFF_CODES)
 
 
-class Interaction(NamedTuple):
+class RenderedInteraction(NamedTuple):
     """The interaction whose events are rendered, and its chat as the path names it."""
 
     id: str
@@ -52,7 +52,7 @@ class RunEvent(BaseModel):
 
     @classmethod
     @abstractmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         """Renders an event of a run; None if it is another."""
 
     @classmethod
@@ -81,20 +81,20 @@ class _EntryEvent(RunEvent):
     types = ("entry_completed",)
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         entry = event.record
         return cls.of_entry(entry, event, of) if isinstance(entry, Entry) and entry.kind == cls.kind else None
 
     @classmethod
     @abstractmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None: ...
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None: ...
 
 
 class _CallEvent(RunEvent):
     """An event about calls."""
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         return cls.of_call(event.record, event) if isinstance(event.record, ToolCall) else None
 
     @classmethod
@@ -109,7 +109,7 @@ class InteractionStarted(_EntryEvent):
     name, kind = "interaction_started", "user_message"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         is_steering = (entry.details or {}).get("mode") == "steer"
         return None if is_steering else cls(interaction_id=of.id, chat_id=of.chat_id)
 
@@ -120,7 +120,7 @@ class TurnStart(RunEvent):
     name, types = "turn_start", ("model_turn_started",)
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(interaction_id=of.id)
 
 
@@ -134,7 +134,7 @@ class Progress(RunEvent):
     name, types, of_sub_agents = "progress", ("progress",), True
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(text=event.text)
 
 
@@ -144,7 +144,7 @@ class ThinkingDelta(_EntryEvent):
     name, types, kind = "thinking_delta", ("entry_delta",), "reasoning"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(content=event.text)
 
 
@@ -155,7 +155,7 @@ class ThinkingEvent(_EntryEvent, AgentEvent):
     name, kind = "thinking", "reasoning"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(type="THINKING", content=entry.text)
 
 
@@ -170,7 +170,7 @@ class AnswerEvent(_EntryEvent, AgentEvent):
     name, kind = "answer", "assistant_message"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(type="ANSWER", content=entry.text)
 
 
@@ -182,7 +182,7 @@ class Withdrawn(_EntryEvent):
     name, types, kind = "withdrawn", ("entry_withdrawn",), "withdrawn"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(interaction_id=of.id)
 
 
@@ -203,7 +203,7 @@ class ApprovalRequired(RunEvent, Question):
     name, types, of_sub_agents = "approval_required", ("approval_requested",), True
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         return cls.of_call(event.record, event.sub_agent) if isinstance(event.record, ToolCall) else None
 
 
@@ -272,7 +272,7 @@ class ErrorEvent(_EntryEvent):
     name, kind = "error", "notice"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         code = (entry.details or {}).get("code")
         if code is None or code in _NO_FAILURES:
             return None
@@ -286,7 +286,7 @@ class NoticeEvent(_EntryEvent):
     name, kind = "notice", "notice"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         code = (entry.details or {}).get("code")
         return cls(text=sentence_of_notice(entry), code=code) if code in CUT_OFF_CODES else None
 
@@ -297,7 +297,7 @@ class Cancelled(_EntryEvent):
     name, kind = "cancelled", "notice"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         return cls(interaction_id=of.id) if (entry.details or {}).get("code") == "cancelled" else None
 
 
@@ -307,7 +307,7 @@ class Compaction(_EntryEvent):
     name, kind = "compaction", "summary"
 
     @classmethod
-    def of_entry(cls, entry: Entry, event: Event, of: Interaction) -> Self | None:
+    def of_entry(cls, entry: Entry, event: Event, of: RenderedInteraction) -> Self | None:
         messages = (entry.details or {}).get("messages")
         return cls(messages=messages) if messages else None
 
@@ -340,7 +340,7 @@ class InteractionComplete(RunEvent):
     name, types = "interaction_complete", ("run_ended",)
 
     @classmethod
-    def render(cls, event: Event, of: Interaction) -> Self | None:
+    def render(cls, event: Event, of: RenderedInteraction) -> Self | None:
         if (run := event.run) is None:
             return None
         reason = {"reason": sentence_of("interrupted")} if run.status == "interrupted" else {}
@@ -348,7 +348,7 @@ class InteractionComplete(RunEvent):
         return cls(interaction_id=of.id, status=STATUS[run.status], **reason, **following, **changes_of(run))
 
 
-def render_events(event: Event, of: Interaction) -> list[RunEvent]:
+def render_events(event: Event, of: RenderedInteraction) -> list[RunEvent]:
     is_of_top_run = event.sub_agent is None
     return [
         rendered
@@ -364,7 +364,7 @@ class Frame(NamedTuple):
 
 
 class RunApiRenderer(EventRenderer[Frame]):
-    def __init__(self, of: Interaction) -> None:
+    def __init__(self, of: RenderedInteraction) -> None:
         super().__init__()
         self._of = of
 

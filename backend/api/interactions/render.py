@@ -8,7 +8,7 @@ from typing import Any
 from chatkit.types import UserMessageContent, UserMessageTagContent, UserMessageTextContent
 
 from backend.api.interactions import schemas
-from backend.api.interactions.events import STATUS, AgentEvent, Interaction, Question, changes_of, render_events
+from backend.api.interactions.events import STATUS, AgentEvent, Question, RenderedInteraction, changes_of, render_events
 from backend.api.interactions.schemas import MessagePart, Step, TaskPart, TextPart
 from backend.api.messages import Content, content_of
 from backend.context.render import output_of
@@ -26,7 +26,7 @@ def render_interaction(
     """Renders a run of these trees; `messages` are what the model is sent after it."""
     tree, own = [one for one in trees.runs if one.top_run_id == run.id], trees.of_run(run.id)
     message, events = own.find_first("user_message"), [] if brief else events_of(own)
-    of = Interaction(run.id, run.conversation_id)
+    of = RenderedInteraction(run.id, run.conversation_id)
     agent_events: list[Any] = [
         one for event in events for one in render_events(event, of) if isinstance(one, AgentEvent)
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from backend.api.interactions import schemas
-from backend.api.interactions.events import Interaction, RunApiRenderer
+from backend.api.interactions.events import RenderedInteraction, RunApiRenderer
 from backend.api.interactions.render import (
     parse_parts,
     render_chat_head,
@@ -66,7 +66,7 @@ class InteractionService:
 
     def follow(self, user_id: str, chat_id: str, run_id: str, *, after: int = 0) -> AsyncIterator[bytes]:
         events = self.runs.streams.follow(user_id, run_id, after=after)
-        return RunApiRenderer(Interaction(run_id, chat_id)).encode_stream(events)
+        return RunApiRenderer(RenderedInteraction(run_id, chat_id)).encode_stream(events)
 
     async def start(
         self,
