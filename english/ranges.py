@@ -21,7 +21,9 @@ def _get_past_day(today: date, match: re.Match[str]) -> Days:
 
 
 def _get_past_days(today: date, match: re.Match[str]) -> Days:
-    return max(_EARLIEST, add_units(today, -parse_count(match["count"] or "1"), match["unit"]) or _EARLIEST), today
+    """Today is the last one of the days that are named."""
+    before = add_units(today, -parse_count(match["count"] or "1"), match["unit"]) or _EARLIEST
+    return min(today, add_days(max(_EARLIEST, before), 1)), today
 
 
 _COMING: _Rows = (
@@ -43,7 +45,7 @@ _COMING: _Rows = (
 _PAST: _Rows = (
     ("today|this (?:morning|afternoon|evening)", lambda today, _: (today, today)),
     ("(?P<since>since )?(?P<day>yesterday)", _get_past_day),
-    (rf"(?:(?P<since>since )|on |last )(?P<day>{WEEKDAY})", _get_past_day),
+    (rf"(?:(?P<since>since (?:last )?)|on |last )(?P<day>{WEEKDAY})", _get_past_day),
     ("this (?P<unit>week|month|year)", lambda today, match: (find_period(today, match["unit"])[0], today)),
     ("last (?P<unit>week|weekend|month|year)", lambda today, match: find_period(today, match["unit"], -1)),
     (

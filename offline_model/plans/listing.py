@@ -64,8 +64,11 @@ def show_on_days(intent: Intent, context: Context) -> Steps:
 
 
 def show_last_week(intent: Intent, context: Context) -> Steps:
-    """Shows what was done on the days that the user names, else within a week."""
-    days = slots.find_days_at_end(intent.text) or intent.text.replace_raw("the last 7 days")
+    """Shows what was done on the days that the user names, else since this weekday of last week.
+
+    A schedule that runs each week then leaves out nothing that was done after it ran on that day.
+    """
+    days = slots.find_days_at_end(intent.text) or intent.text.replace_raw(f"since last {intent.text.now:%A}")
     past = slots.read_past_days(days)
     if past is None:
         return (yield from _show_list({"status": "completed"}))

@@ -89,7 +89,12 @@ def test_coming_days(text: str, days: str | None) -> None:
         ("last week", "Mon 2026-11-16..Sun 2026-11-22"),
         ("in October", "Thu 2026-10-01..Sat 2026-10-31"),
         ("since monday", "Mon 2026-11-16..Mon 2026-11-23"),
-        ("in the last 3 days", "Fri 2026-11-20..Mon 2026-11-23"),
+        ("since last monday", "Mon 2026-11-16..Mon 2026-11-23"),
+        ("in the last 3 days", "Sat 2026-11-21..Mon 2026-11-23"),
+        ("the last 7 days", "Tue 2026-11-17..Mon 2026-11-23"),
+        ("the past week", "Tue 2026-11-17..Mon 2026-11-23"),
+        ("the past month", "Sat 2026-10-24..Mon 2026-11-23"),
+        ("the last day", "Mon 2026-11-23"),
         ("gym", None),
     ],
 )

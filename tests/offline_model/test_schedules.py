@@ -53,7 +53,9 @@ async def test_what_was_done(new_conversation: NewConversation, tools: Tools) ->
     await tools.add("milk", also=["bread"])
     await tools.complete(1)
     conversation = new_conversation()
-    assert "milk" not in await conversation.say("summarise what I did")  # the card below shows the tasks
+    answer = await conversation.say("summarise what I did")
+    assert "milk" not in answer, "the card below shows the tasks"
+    assert "since last Monday (Mon 2026-11-16 to Mon 2026-11-23)" in answer, "a run each week leaves nothing out"
     [(name, arguments)] = conversation.calls
     assert (name, arguments["status"], arguments["done"]) == (
         "list_tasks",
