@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from backend.alerts.settings import SWITCH_ON
 from backend.errors import LimitReached
-from common.database import NO_USER, Database, advisory_locks
+from common.database import Database, advisory_locks
 
 MAX_CHANNELS = 10
 PUSH = "push"
@@ -19,11 +19,23 @@ COLUMNS = "id, kind, name, target, position, is_on, problem, session_id, confirm
 LIST = f"SELECT {COLUMNS} FROM alert_channels WHERE user_id = %(user)s ORDER BY position, id"
 _FIND = f"SELECT {COLUMNS} FROM alert_channels WHERE user_id = %(user)s AND id = %(id)s"
 _LOCK = f"SELECT {advisory_locks.REQUESTS}"
-_RELEASE = "SELECT release_alert_device(%(hash)s, %(of)s)"
+# A name that another channel has gets a number. There are as many candidates as a user can have channels.
+_NUMBERED = """
+FROM (
+    SELECT nth, CASE nth WHEN 1 THEN %(name)s ELSE %(name)s || ' (' || nth || ')' END AS name
+    FROM generate_series(1, %(most)s) AS nth
+) AS numbered WHERE NOT EXISTS"""
+_OTHER = "SELECT FROM alert_channels AS other WHERE other.user_id = %(user)s AND other.name = numbered.name"
+# Only after the channel was added: whoever has too many takes the device from nobody.
+_RELEASE = """
+SELECT release_alert_device(%(hash)s, %(user)s)
+WHERE EXISTS (SELECT FROM alert_channels WHERE user_id = %(user)s AND target_hash = %(hash)s AND kind = 'push')"""
 # A channel that is added again is on, without a problem, and belongs to the session that has added it.
 _ADD = f"""
 INSERT INTO alert_channels (user_id, kind, name, target, target_hash, position, session_id)
-SELECT %(user)s, %(kind)s, %(name)s, %(target)s, %(hash)s, coalesce(max(position), 0) + 1, %(session)s
+SELECT %(user)s, %(kind)s, (
+    SELECT name {_NUMBERED} ({_OTHER} AND other.target_hash <> %(hash)s) ORDER BY nth LIMIT 1
+), %(target)s, %(hash)s, coalesce(max(position), 0) + 1, %(session)s
 FROM alert_channels WHERE user_id = %(user)s
 HAVING count(*) < %(most)s OR bool_or(target_hash = %(hash)s)
 ON CONFLICT (user_id, target_hash) DO UPDATE SET name = excluded.name, target = excluded.target,
@@ -31,7 +43,9 @@ ON CONFLICT (user_id, target_hash) DO UPDATE SET name = excluded.name, target = 
 RETURNING {COLUMNS}"""
 # A channel that the user turns on or off has no problem: the page would name it as the reason.
 _CHANGE = f"""
-UPDATE alert_channels SET name = coalesce(%(name)s, name), is_on = coalesce(%(is_on)s, is_on),
+UPDATE alert_channels SET name = CASE WHEN %(name)s::text IS NULL THEN name ELSE (
+        SELECT numbered.name {_NUMBERED} ({_OTHER} AND other.id <> %(id)s) ORDER BY nth LIMIT 1
+    ) END, is_on = coalesce(%(is_on)s, is_on),
     problem = CASE WHEN %(is_on)s::boolean IS NULL THEN problem END
 WHERE user_id = %(user)s AND id = %(id)s RETURNING {COLUMNS}"""
 # Numbers all again, with the moved one before the one that is now in its position.
@@ -86,16 +100,15 @@ async def add_channel(
 ) -> UserChannel:
     """Adds a channel, or renews the one with the same target; a user without settings is notified from now on.
 
-    A browser that was notified for another user is not any more. Raises `TooManyChannels`.
+    A browser that was notified for another user is not any more. Raises `TooManyChannels`; nothing is changed then.
     """
     hashed = hash_target(kind, target)
-    if kind == PUSH:
-        await database.execute(NO_USER, _RELEASE, hash=hashed, of=user_id)
     values = {"kind": kind, "name": name, "target": Jsonb(target), "hash": hashed, "most": MAX_CHANNELS}
     async with database.transaction(user_id) as tx:
         await tx.execute(_LOCK)  # two would both see the last free place
         await tx.execute(SWITCH_ON)
         cursor = await tx.execute(_ADD, UserChannel, session=session_id if kind == PUSH else None, **values)
+        await tx.execute(_RELEASE, hash=hashed)
     channel = await cursor.fetchone()
     if channel is None:
         raise TooManyChannels
@@ -116,7 +129,7 @@ async def change_channel(
         await tx.execute(_LOCK)
         if position is not None:
             await tx.execute(_MOVE, id=channel_id, position=position)
-        cursor = await tx.execute(_CHANGE, UserChannel, id=channel_id, name=name, is_on=is_on)
+        cursor = await tx.execute(_CHANGE, UserChannel, id=channel_id, name=name, is_on=is_on, most=MAX_CHANNELS)
     return await cursor.fetchone()
 
 

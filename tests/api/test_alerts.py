@@ -70,9 +70,9 @@ async def page(user: User) -> AsyncIterator[httpx2.AsyncClient]:
         yield page
 
 
-async def add_webhook(page: httpx2.AsyncClient, path: str) -> dict[str, Any]:
+async def add_webhook(page: httpx2.AsyncClient, path: str, name: str | None = None) -> dict[str, Any]:
     target = {"url": f"http://127.0.0.1:{PORT}/{path}", "secret": "a-secret-of-a-webhook"}
-    body = {"kind": "webhook", "name": path, "target": target}
+    body = {"kind": "webhook", "name": name or path, "target": target}
     response = await page.post("/alerts/channels", json=body)
     assert response.status_code == 201, response.text
     return response.json()
@@ -334,6 +334,28 @@ async def test_a_browser_of_two_users(page: httpx2.AsyncClient, new_user: NewUse
         assert (await other.post("/alerts/channels", json=body)).status_code == 201
         assert len((await other.get("/alerts/settings")).json()["channels"]) == 1
     assert (await page.get("/alerts/settings")).json()["channels"] == []
+
+
+async def test_a_browser_of_two_users_at_the_limit(page: httpx2.AsyncClient, new_user: NewUser) -> None:
+    """Whoever cannot add it takes it from nobody."""
+    body = {"kind": "push", "name": "Firefox", "target": DEVICE}
+    added = (await page.post("/alerts/channels", json=body)).json()
+    async with signed_in(new_user()) as other:
+        for number in range(10):
+            await add_webhook(other, f"hook-{number}")
+        assert (await other.post("/alerts/channels", json=body)).status_code == 429
+    assert (await page.get("/alerts/settings")).json()["channels"] == [added]
+
+
+async def test_names_of_channels(page: httpx2.AsyncClient) -> None:
+    """A name that is taken gets a number; what is renewed keeps the one that it has."""
+    names = [(await add_webhook(page, path, "Webhook"))["name"] for path in ("1", "2", "3", "2", "1")]
+    assert names == ["Webhook", "Webhook (2)", "Webhook (3)", "Webhook (2)", "Webhook"]
+    [first, second, _] = (await page.get("/alerts/settings")).json()["channels"]
+    renamed = await page.patch(f"/alerts/channels/{second['id']}", json={"name": "Webhook"})
+    assert renamed.json()["name"] == "Webhook (2)"
+    await page.delete(f"/alerts/channels/{first['id']}")
+    assert (await add_webhook(page, "4", "Webhook"))["name"] == "Webhook"
 
 
 async def test_done_and_snooze(page: httpx2.AsyncClient, stack: Stack, receiver: Receiver) -> None:
