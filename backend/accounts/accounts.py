@@ -14,7 +14,7 @@ LOCAL_USER = "local"
 """The user of AUTH_MODE=none. No account may have this name."""
 MAX_NAME_LENGTH = 64
 _FREE = frozenset("._@-")  # beside letters and digits
-_COLUMNS = "user_id, name, password_hash, issuer, subject, created_at, disabled_at"
+_COLUMNS = "user_id, name, password_hash, issuer, subject, created_at, disabled_at, provider_refused_at"
 _FIND = f"SELECT {_COLUMNS} FROM accounts WHERE user_id = %(user)s"
 _LIST = """
 SELECT account.user_id, account.name, account.created_at, account.disabled_at,
@@ -67,6 +67,7 @@ class Account:
     subject: str | None
     created_at: datetime
     disabled_at: datetime | None
+    provider_refused_at: datetime | None
 
 
 def fold_name(name: str) -> str | None:
@@ -93,11 +94,6 @@ class ListedAccount:
 
 async def find_account(database: Database, user_id: str) -> Account | None:
     return await database.fetch_one(user_id, _FIND, Account)
-
-
-async def is_enabled(database: Database, user_id: str) -> bool:
-    account = await find_account(database, user_id)
-    return account is not None and account.disabled_at is None
 
 
 async def find_account_by_name(database: Database, name: str) -> Account | None:

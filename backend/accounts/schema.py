@@ -30,7 +30,10 @@ class _UserRow(SQLModel):
 
 
 class AccountRow(_UserRow, table=True):
-    """Who may sign in. `issuer` and `subject` are those of an identity provider; an account of ours has a password."""
+    """Who may sign in. `issuer` and `subject` are those of an identity provider; an account of ours has a password.
+
+    `provider_refused_at` is when the provider has refused the user, until they sign in again.
+    """
 
     __tablename__ = "accounts"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
@@ -43,6 +46,7 @@ class AccountRow(_UserRow, table=True):
     subject: str | None = Field(sa_type=Text)
     created_at: datetime = Field(sa_column=_time())
     disabled_at: datetime | None = Field(sa_column=_time(nullable=True, default=False))
+    provider_refused_at: datetime | None = Field(sa_column=_time(nullable=True, default=False))
 
 
 class SessionRow(_UserRow, table=True):

@@ -33,8 +33,9 @@ WHERE user_id = %(user)s AND alert_id = %(id)s"""
 _USER = """
 SELECT settings.is_on, settings.remind, settings.digest_time, settings.quiet_from, settings.quiet_until,
     (SELECT time_zone FROM profiles WHERE user_id = %(user)s) AS time_zone,
-    EXISTS (SELECT FROM accounts WHERE user_id = %(user)s AND disabled_at IS NOT NULL)
-        OR %(needs_account)s AND NOT EXISTS (SELECT FROM accounts WHERE user_id = %(user)s) AS is_disabled
+    EXISTS (
+        SELECT FROM accounts WHERE user_id = %(user)s AND coalesce(disabled_at, provider_refused_at) IS NOT NULL
+    ) OR %(needs_account)s AND NOT EXISTS (SELECT FROM accounts WHERE user_id = %(user)s) AS is_disabled
 FROM alert_settings AS settings WHERE settings.user_id = %(user)s"""
 _IS_MINE = """
 EXISTS (

@@ -30,6 +30,7 @@ _SKIPPED = {
     "waiting": "The one before still waits for your approval.",
     "limit": "One of your limits was reached: conversations, messages or model tokens.",
     "account": "Your account was disabled.",
+    "provider": "The identity provider had ended your sign-in.",
 }
 
 router = APIRouter(route_class=UserRoute, dependencies=[Depends(forbid_caching)])

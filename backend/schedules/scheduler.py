@@ -37,7 +37,7 @@ _ALERTED = {
 
 class Scheduler:
     def __init__(self, database: Database, runs: RunService, *, needs_account: bool) -> None:
-        """With `needs_account`, only users with an account that is not disabled have runs."""
+        """With `needs_account`, only users have runs whose account is not disabled, nor refused by its provider."""
         self._database, self._runs, self._needs_account = database, runs, needs_account
 
     async def look(self) -> None:
@@ -76,8 +76,8 @@ class Scheduler:
             return
         repeat, following = schedules.find_following(schedule, now=now, zone=zone)
         taken = TakenOccurrence(schedule.id, schedule.next_at, repeat, following)
-        if self._needs_account and not await accounts.is_enabled(self._database, user_id):
-            await self._skip(schedule, taken, "account")
+        if (reason := await self._find_reason_of_account(user_id)) is not None:
+            await self._skip(schedule, taken, reason)
             return
         try:
             await self._start(schedule, taken)
@@ -99,6 +99,15 @@ class Scheduler:
         request = RunRequest(conversation_id, message, new, options=options, taken=taken)
         return await self._runs.start(schedule.user_id, request)
 
+    async def _find_reason_of_account(self, user_id: str) -> SkipReason | None:
+        """Returns why the user may have no runs; None if they may."""
+        if not self._needs_account:
+            return None
+        account = await accounts.find_account(self._database, user_id)
+        if account is None or account.disabled_at is not None:
+            return "account"
+        return "provider" if account.provider_refused_at is not None else None
+
     async def _find_reason(self, schedule: Schedule, now: datetime) -> SkipReason | None:
         """Returns why the conversation is not free; None if it soon may be, or is by now."""
         active = await runs.load_active(self._database, schedule.user_id, schedule.conversation_id)
@@ -113,7 +122,7 @@ class Scheduler:
 
     async def _skip(self, schedule: Schedule, taken: TakenOccurrence, reason: SkipReason) -> None:
         async with self._database.transaction(schedule.user_id) as tx:
-            if await schedules.send_skip(tx, schedule, taken, reason) and reason != "account":
+            if await schedules.send_skip(tx, schedule, taken, reason) and reason not in ("account", "provider"):
                 await self._send_alert(tx, schedule, "skipped")  # once after each run
         logger.info("schedule %s was skipped: %s", schedule.id, reason)
 

@@ -13,9 +13,9 @@ from common.database import NO_USER, Database, Transaction
 from common.recurrence import Occurrence
 
 MAX_SCHEDULES = 10
-SkipReason = Literal["running", "waiting", "limit", "account"]
-"""Why an occurrence has no run: the last run has not ended or waits for approval, a limit is reached, or the account is
-disabled.
+SkipReason = Literal["running", "waiting", "limit", "account", "provider"]
+"""Why an occurrence has no run: the last run has not ended or waits for approval, a limit is reached, the account is
+disabled, or the identity provider has refused the user.
 """
 
 COLUMNS = """s.user_id, s.id, s.text, s.repeat, s.at_time, coalesce(s.zone, p.time_zone) AS zone, s.next_on, s.next_at,

@@ -299,6 +299,21 @@ async def test_users_who_may_not_be_notified(world: World) -> None:
     assert world.receiver.received == []
 
 
+async def test_a_user_whom_the_provider_refuses(world: World) -> None:
+    """They are notified again after they have signed in again, but not of what was due before."""
+    world.add_channel("first")
+    world.rows.add_task(world.user, 1, DUE)
+    world.rows.add_task(world.user, 2, "2026-03-02 15:01")
+    world.rows.execute(
+        "INSERT INTO accounts (user_id, name, provider_refused_at) VALUES (%(user)s, 'ann', now())", user=world.user
+    )
+    await world.go_to(AT)
+    assert (world.state(), world.receiver.received) == ("expired", [])
+    world.rows.execute("UPDATE accounts SET provider_refused_at = NULL WHERE user_id = %(user)s", user=world.user)
+    await world.pass_time(minutes=1)
+    assert [body["title"] for body in world.receiver.at("first")] == ["task 2"]
+
+
 async def test_the_task_server_is_away(world: World, task_server: ServiceProcess) -> None:
     world.add_channel("first")
     world.rows.add_task(world.user, 1, DUE)

@@ -61,6 +61,12 @@ class StoredSessions:
         rows = self._connection.execute("SELECT kind FROM sessions WHERE ended_at IS NULL ORDER BY kind").fetchall()
         return [row["kind"] for row in rows]
 
+    def is_refused(self) -> bool:
+        [row] = self._connection.execute(
+            "SELECT provider_refused_at IS NOT NULL AS is_refused FROM accounts"
+        ).fetchall()
+        return row["is_refused"]
+
     def reasons(self) -> list[str]:
         return [
             row["details"]["reason"]
@@ -168,6 +174,61 @@ async def test_end(name: str, browser: OidcBrowser, provider: IdentityProvider, 
     assert reason in told
     left = ["token"] if reason != "OIDC_ALLOWED" else []
     await until(lambda: stored.open_kinds() == left, seconds=10)
+    assert stored.is_refused() == (reason in ("OIDC_ALLOWED", "has ended it")), (
+        "a broken answer says nothing of the user"
+    )
+
+
+@pytest.mark.parametrize("changes", [{"claims": {}}, {"refresh_tokens": {}}], ids=["left the group", "ended there"])
+async def test_signing_in_again(
+    changes: dict[str, Any], browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions
+) -> None:
+    """Until then, the user has no notifications and no scheduled runs."""
+    claims = provider.claims
+    for field, value in changes.items():
+        setattr(provider, field, value)
+    stored.make_due()
+    await wait_for_end(browser, stored)
+    provider.claims = {}
+    await browser.sign_in()
+    assert (await browser.session(), stored.is_refused()) == (None, True)
+    provider.claims = claims
+    await browser.sign_in()
+    assert await browser.session()
+    assert not stored.is_refused()
+
+
+async def test_end_of_one_of_two_sessions(
+    backend: LocalBackend, browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions
+) -> None:
+    """Who signs out at the provider in one browser is still known to it in another one."""
+    [first] = provider.refresh_tokens
+    other = OidcBrowser(backend.url)
+    async with other.http:
+        await other.sign_in()
+        del provider.refresh_tokens[first]
+        stored.make_due()
+
+        async def has_ended() -> bool:
+            return await browser.session() is None
+
+        await until(has_ended, seconds=30)
+        await until(lambda: stored.reasons() == ["the provider has ended it"], seconds=10)
+        assert await other.session()
+        assert not stored.is_refused()
+
+
+async def test_end_of_two_sessions_at_once(
+    backend: LocalBackend, browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions
+) -> None:
+    other = OidcBrowser(backend.url)
+    async with other.http:
+        await other.sign_in()
+        provider.refresh_tokens = {}
+        stored.make_due()
+        await wait_for_end(browser, stored)
+        await until(lambda: stored.reasons() == ["the provider has ended it"] * 2, seconds=10)
+        assert stored.is_refused()
 
 
 async def test_provider_that_is_down(browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions) -> None:
@@ -186,6 +247,7 @@ async def test_provider_that_is_down(browser: OidcBrowser, provider: IdentityPro
     assert await browser.session()
     stored.make_due(hours_ago=12.01)
     await wait_for_end(browser, stored)
+    assert not stored.is_refused()
 
 
 async def test_userinfo_that_is_down(browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions) -> None:

@@ -400,6 +400,26 @@ async def test_disabled_users_and_those_without_an_account_have_no_runs(
         assert (await only(one))["skipped"]["reason"] == "Your account was disabled."
 
 
+async def test_a_user_whom_the_provider_refuses_has_no_runs_until_they_sign_in_again(
+    stack: Stack, services: Services, user: User, model: ScriptedModel, stored: Stored
+) -> None:
+    await model.script(says("Hello."))
+    await make(user, **DAILY)
+    for backend in stack.backends:
+        backend.end()
+    stored.add_named_account(user.name)
+    stored.set_provider_refused(user.name, is_refused=True)
+    stored.make_schedules_due(user.name, days=2)
+    async with local_backend(services, AUTH_MODE="password", AUTH_JWT_SECRET="", AUTH_ISSUER="", AUTH_AUDIENCE=""):
+        await until(lambda: stored.rows_of(user.name, "schedules")[0]["skip_reason"] == "provider")
+        assert stored.run_statuses(user.name) == []
+        stored.set_provider_refused(user.name, is_refused=False)
+        stored.make_schedules_due(user.name, days=1)
+        await until(lambda: stored.run_statuses(user.name) == ["completed"])
+    stored.delete_accounts()
+    stack.ensure_running()
+
+
 async def test_one_that_waits_for_approval_is_skipped_and_goes_on_after_it(
     user: User, model: ScriptedModel, stored: Stored
 ) -> None:

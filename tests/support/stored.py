@@ -197,6 +197,10 @@ class Stored:
     def disable_account(self, user: str) -> None:
         self._connection.execute("UPDATE accounts SET disabled_at = now() WHERE user_id = %s", [user])
 
+    def set_provider_refused(self, user: str, *, is_refused: bool) -> None:
+        statement = "UPDATE accounts SET provider_refused_at = CASE WHEN %s THEN now() END WHERE user_id = %s"
+        self._connection.execute(statement, [is_refused, user])
+
     def add_session(self, user: str, session_id: str) -> None:
         """Inserts an open session of the page."""
         statement = """

@@ -32,6 +32,14 @@ _SHUTDOWN_SECONDS = 5.0
 _AT_ONCE = 10
 _CLAIM = "SELECT user_id, session_id, claimed_until FROM claim_renewals(%(seconds)s, %(most)s)"
 _READ = "SELECT sealed FROM provider_sessions WHERE user_id = %(user)s AND session_id = %(session)s"
+_REFUSE = """
+UPDATE accounts SET provider_refused_at = now() WHERE user_id = %(user)s AND (
+    NOT %(if_signed_out)s OR NOT EXISTS (
+        SELECT FROM sessions
+        WHERE user_id = %(user)s AND kind = 'session' AND ended_at IS NULL AND expires_at > now()
+    )
+)"""
+_ADMIT = "UPDATE accounts SET provider_refused_at = NULL WHERE user_id = %(user)s AND provider_refused_at IS NOT NULL"
 _ADD = """
 INSERT INTO provider_sessions (user_id, session_id, sealed, renew_at)
 VALUES (%(user)s, %(session)s, %(sealed)s, now() + make_interval(secs => %(seconds)s))"""
@@ -69,6 +77,8 @@ class _End:
     """
 
     reason: str
+    is_refused: bool = False
+    """Whether the provider has refused the refresh token."""
     is_shut_out: bool = False
 
 
@@ -82,7 +92,16 @@ class ProviderSessions:
         sealed = self._seal(session_id, _Stored(subject, tokens.id_token, tokens.refresh_token))
         # Without a refresh token, the first renewal would be due when the session has ended.
         seconds = _get_pause(tokens) if tokens.refresh_token else UNRENEWED_SECONDS
-        await self._database.execute(user_id, _ADD, session=session_id, sealed=sealed, seconds=seconds)
+        async with self._database.transaction(user_id) as tx:
+            await tx.execute(_ADMIT)
+            await tx.execute(_ADD, session=session_id, sealed=sealed, seconds=seconds)
+
+    async def refuse(self, user_id: str, *, if_signed_out: bool = False) -> None:
+        """Ends the notifications and scheduled runs of a user until they sign in again.
+
+        With `if_signed_out`, it does so only if no session of theirs is open.
+        """
+        await self._database.execute(user_id, _REFUSE, if_signed_out=if_signed_out)
 
     async def get_id_token(self, user_id: str, session_id: str) -> str | None:
         """Returns the last ID token of a session, by which the provider knows what to end."""
@@ -113,11 +132,15 @@ class ProviderSessions:
                 log.warning("a session could not be renewed at the identity provider: %s", error.reason)
                 await self._update(claim, _POSTPONE)
                 return
+            if ended is not None and ended.is_shut_out:  # first: an ended session is not renewed again
+                await self.refuse(claim.user_id)
             if ended is not None and await self._sessions.end(claim.user_id, claim.session_id):
                 log.info("a session was not renewed: %s", ended.reason)
                 await self._sessions.end_others(
                     claim.user_id, but=None, kinds=None if ended.is_shut_out else ("device",)
                 )
+                if ended.is_refused:
+                    await self.refuse(claim.user_id, if_signed_out=True)
                 await add_event(self._database, claim.user_id, "session_ended", reason=ended.reason)
         except (DatabaseUnavailable, psycopg.Error) as error:  # it is tried again when the claim has passed
             log.warning("a session could not be renewed: %s", type(error).__name__)
@@ -134,12 +157,13 @@ class ProviderSessions:
             await self._try(lambda: self._update(claim, _STORE, sealed=self._seal(claim.session_id, renewed)))
             await self._provider.check_renewal(tokens, stored.subject)
         except Refused:
-            return _End("the provider has ended it")
+            return _End("the provider has ended it", is_refused=True)
         except NotAllowed:
             return _End("OIDC_ALLOWED does not match any longer", is_shut_out=True)
         except InvalidIdToken as error:
             return _End(f"the new ID token is not valid: {error}")
         await self._try(lambda: self._update(claim, _RENEWED, seconds=_get_pause(tokens)))
+        await self._database.execute(claim.user_id, _ADMIT)
         return None
 
     async def _update(self, claim: ClaimedSession, statement: str, **values: object) -> None:

@@ -161,6 +161,7 @@ async def _sign_in(
         raise SignInFailed from None
     except NotAllowed as error:
         user_id = get_provider_user_id(oidc.provider.issuer, error.subject)
+        await oidc.sessions.refuse(user_id)  # of a session that lasts only twelve hours, no renewal could tell it
         await add_event(services.database, user_id, "sign_in_failed", reason="OIDC_ALLOWED does not match")
         raise SignInNotAllowed from None
     await _begin_session(request, services, oidc, response, tokens, claims["sub"], get_display_name(claims))
