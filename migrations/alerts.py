@@ -183,9 +183,10 @@ ALERTS_ACROSS_USERS = {
         "void",
         "UPDATE alert_settings SET stale_since = moment WHERE digest_at > moment AND stale_since IS NULL",
     ),
-    # Moves what is due to the outbox, for users who want it. Returns how many rows it has moved, and since when the
-    # oldest row of the outbox is to be worked on.
-    "claim_alerts(moment timestamptz, most integer)": (
+    # Moves what is due to the outbox, for users who want it. If that are more than `singly` of a user within five
+    # seconds, they wait for five seconds, to be sent as one message. Returns how many rows it has moved, and since when
+    # the oldest row of the outbox is to be worked on.
+    "claim_alerts(moment timestamptz, most integer, singly integer)": (
         "TABLE (moved bigint, oldest timestamptz)",
         """
         WITH due_tasks AS MATERIALIZED (
@@ -215,14 +216,27 @@ ALERTS_ACROSS_USERS = {
                         AND due_on <= due.digest_day AND due_time IS NULL ORDER BY due_on DESC, id LIMIT 200
                 ) AS dated
             ) AS open WHERE open.task_dues IS NOT NULL
-        ), added AS (
-            INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, late, state, next_at)
-            SELECT due.user_id, due.key, due.kind, due.task_dues, due.alert_at, moment,
-                due.alert_at < moment - interval '2 minutes', 'pending', moment
+        ), wanted AS (
+            SELECT due.user_id, due.key, due.kind, due.task_dues, due.alert_at
             FROM due JOIN alert_settings AS settings ON settings.user_id = due.user_id AND settings.is_on
             WHERE due.alert_at >= moment - interval '12 hours' AND NOT EXISTS (
-                SELECT FROM accounts WHERE accounts.user_id = due.user_id AND accounts.disabled_at IS NOT NULL
+                SELECT FROM accounts
+                WHERE accounts.user_id = due.user_id AND coalesce(disabled_at, provider_refused_at) IS NOT NULL
             )
+        ), earlier AS (
+            SELECT user_id, count(*) AS number FROM alerts
+            WHERE created_at BETWEEN moment - interval '5 seconds' AND moment AND kind IN ('task', 'digest')
+                AND user_id IN (SELECT user_id FROM wanted)
+            GROUP BY user_id
+        ), counted AS (
+            SELECT wanted.*, count(*) OVER (PARTITION BY user_id) + coalesce(earlier.number, 0) > singly AS is_many
+            FROM wanted LEFT JOIN earlier USING (user_id)
+        ), added AS (
+            INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, late, state, next_at)
+            SELECT user_id, key, kind, task_dues, alert_at, moment, alert_at < moment - interval '2 minutes',
+                CASE WHEN is_many THEN 'collected' ELSE 'pending' END,
+                moment + CASE WHEN is_many THEN interval '5 seconds' ELSE interval '0' END
+            FROM counted
             ON CONFLICT (user_id, key) DO NOTHING
         )
         SELECT (SELECT count(*) FROM due_tasks) + (SELECT count(*) FROM due_digests),
@@ -239,14 +253,14 @@ ALERTS_ACROSS_USERS = {
             SELECT user_id, id FROM (
                 SELECT user_id, id, next_at, row_number() OVER (PARTITION BY user_id ORDER BY next_at) AS nth_of_user
                 FROM alerts
-                WHERE state IN ('pending', 'held') AND user_id <> ALL (busy)
+                WHERE state IN ('pending', 'collected', 'held') AND user_id <> ALL (busy)
                     AND (next_at <= moment OR next_at > moment + (
                         CASE state WHEN 'held' THEN 2 ELSE 1 END * interval '1 day'
                     ))
             ) AS waiting WHERE nth_of_user <= of_user ORDER BY nth_of_user, next_at LIMIT most
         ), claimed AS MATERIALIZED (
             SELECT alert.user_id, alert.id FROM alerts AS alert JOIN due USING (user_id, id)
-            WHERE alert.state IN ('pending', 'held')
+            WHERE alert.state IN ('pending', 'collected', 'held')
                 AND (alert.next_at <= moment OR alert.next_at > moment + interval '1 day')
             FOR UPDATE OF alert SKIP LOCKED
         )

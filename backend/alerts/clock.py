@@ -22,6 +22,7 @@ _CHECK_EVERY = timedelta(hours=1)
 _ROUNDS, _REFRESHED_PAGES = 25, 20  # of a tick; after so many pages, what is due is moved
 _CHECKED_PAGES = 20  # in a tick, so that what is due does not wait for the check of all tasks
 _AT_ONCE = 250  # rows in a statement, which are computed in a few milliseconds
+_SINGLY = 3  # alerts of a user that are due together and are sent one by one; more become one message
 _SWEPT_AT_ONCE = 1_000
 _STALE = "SELECT * FROM stale_alerts(%(most)s)"
 _SET = "SELECT set_alerts(%(instants)s)"
@@ -30,7 +31,7 @@ _SET_DIGESTS = "SELECT set_digests(%(instants)s)"
 _COMING = "SELECT * FROM coming_alerts(%(after)s, %(user)s, %(id)s, %(most)s)"
 _MARK = "SELECT mark_alerts(%(instants)s, %(now)s)"
 _MARK_DIGESTS = "SELECT mark_digests(%(now)s)"
-_CLAIM = "SELECT moved, oldest FROM claim_alerts(%(now)s, %(most)s)"
+_CLAIM = "SELECT moved, oldest FROM claim_alerts(%(now)s, %(most)s, %(singly)s)"
 _SWEEP = "SELECT sweep_alerts(%(now)s, %(most)s) AS swept"
 
 
@@ -64,9 +65,15 @@ class _Digest:
 
 
 class AlertClock:
-    def __init__(self, database: Database, clock: Clock, time_zone: str, *, at_once: int = _AT_ONCE) -> None:
-        """`time_zone` is the zone of users who have none; `at_once` is the most rows of a transaction."""
-        self._database, self._clock, self._zone, self._at_once = database, clock, time_zone, at_once
+    def __init__(
+        self, database: Database, clock: Clock, time_zone: str, *, at_once: int = _AT_ONCE, singly: int = _SINGLY
+    ) -> None:
+        """`time_zone` is the zone of users who have none, and `at_once` the most rows of a transaction.
+
+        Of a user's alerts that are due together, more than `singly` become one message.
+        """
+        self._database, self._clock, self._zone = database, clock, time_zone
+        self._at_once, self._singly = at_once, singly
         self._check_began_at: datetime | None = None
         self._checked_until: dict[str, Any] | None = None
         """The last task that was checked, while a check goes on."""
@@ -170,7 +177,7 @@ class AlertClock:
             await self._database.execute(NO_USER, _MARK, instants=Jsonb(instants), now=now)
 
     async def _claim(self, now: datetime) -> int:
-        [row] = await self._database.fetch_all(NO_USER, _CLAIM, now=now, most=self._at_once)
+        [row] = await self._database.fetch_all(NO_USER, _CLAIM, now=now, most=self._at_once, singly=self._singly)
         oldest = row["oldest"]
         metrics.OLDEST_SECONDS.set(max(0.0, (now - oldest).total_seconds()) if oldest else 0.0)
         return row["moved"]

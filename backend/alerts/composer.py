@@ -5,8 +5,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from backend.alerts.channels.channel import Notification
-from backend.alerts.messages import MOST_TASKS, ScheduledRun, compose, find_open_tasks
-from backend.alerts.outbox import Work
+from backend.alerts.messages import ScheduledRun, compose, find_open_tasks
+from backend.alerts.outbox import MOST_TASKS, Work
 from backend.tools.task_tools import TaskTools
 from common.clock import choose_zone
 from common.database import Database

@@ -30,7 +30,7 @@ ORDER BY id DESC LIMIT %(most)s"""
 _CONFIRM = "SELECT confirm_alert(%(proof)s, %(now)s)"
 _SHOW = """
 UPDATE alerts SET state = 'shown', next_at = NULL, shown_at = coalesce(shown_at, %(now)s)
-WHERE user_id = %(user)s AND key = %(key)s AND state NOT IN ('held', 'merged') RETURNING id"""
+WHERE user_id = %(user)s AND key = %(key)s AND state NOT IN ('collected', 'held', 'merged') RETURNING id"""
 _FIND = f"{_ALERTS} AND key = %(key)s"
 _SNOOZE = """
 UPDATE tasks SET snoozed_until = %(until)s

@@ -7,11 +7,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from backend.alerts.channels.channel import Notification
-from backend.alerts.outbox import Alert, Work
+from backend.alerts.outbox import MOST_TASKS, Alert, Work
 
 _NAMED_TASKS = 5
-MOST_TASKS = 200
-"""How many tasks of an alert are read: all that a digest has, which may not be all that is open."""
 _SCHEDULES = {
     "completed": "A scheduled run has completed",
     "nothing_changed": "A scheduled run has changed nothing",
@@ -90,6 +88,12 @@ def compose(
         case "digest" if tasks:
             today = sum(each.due_on >= now.astimezone(zone).date() for each in tasks)
             title, body = _describe_digest(today, len(tasks) - today, is_cut=is_cut), _list_titles(tasks, is_cut=is_cut)
+        case "several" if len(tasks) == 1:
+            title, body, url = tasks[0].title, _describe_due(tasks[0], alert, now, zone), f"{address}/t/{tasks[0].id}"
+        case "several" if tasks:
+            title = f"{'At least ' if is_cut else ''}{_count(len(tasks), 'reminder')}"
+            body = _list_titles(tasks, is_cut=is_cut)
+            body += "\nThese notifications are late." if alert.late else ""
         case "held" if tasks or runs:
             number = _count(len(tasks) + len(runs), "notification")
             title = f"{'At least ' if is_cut else ''}{number} from your quiet hours"

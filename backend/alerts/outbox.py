@@ -10,7 +10,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from backend.alerts import user_channels
 from backend.alerts.settings import AlertSettings
@@ -18,15 +18,18 @@ from backend.alerts.states import AlertKind, AlertState, DeliveryState
 from backend.alerts.user_channels import UserChannel
 from common.database import NO_USER, Database, Transaction
 
+MOST_TASKS = 200
+"""How many tasks an alert lists, which may not be all that are meant; also those of a digest in `claim_alerts`."""
 _KEY_BYTES, _PROOF_BYTES = 18, 16
 _TAKE = "SELECT user_id, id, next_at FROM take_alerts(%(now)s, %(seconds)s, %(most)s, %(of_user)s, %(busy)s)"
 _ALERT_COLUMNS = "id, key, kind, task_dues AS tasks, schedule_id, run_id, outcome, alert_at, late, state"
 _ALERT = f"""
 SELECT {_ALERT_COLUMNS} FROM alerts
 WHERE user_id = %(user)s AND id = %(id)s
-    AND (%(lease)s::timestamptz IS NULL OR next_at = %(lease)s AND state IN ('pending', 'held'))"""
-_MERGED = f"""
-SELECT {_ALERT_COLUMNS} FROM alerts WHERE user_id = %(user)s AND merged_into = %(id)s ORDER BY id"""
+    AND (%(lease)s::timestamptz IS NULL OR next_at = %(lease)s AND state IN ('pending', 'collected', 'held'))"""
+_MERGED_RUNS = f"""
+SELECT {_ALERT_COLUMNS} FROM alerts
+WHERE user_id = %(user)s AND merged_into = %(id)s AND kind = 'schedule' ORDER BY id"""
 _DELIVERIES = """
 SELECT channel_id, state, attempts, first_at, at FROM alert_deliveries
 WHERE user_id = %(user)s AND alert_id = %(id)s"""
@@ -61,20 +64,26 @@ UPDATE alert_channels SET problem = %(problem)s, is_on = is_on AND NOT %(ends)s,
 WHERE user_id = %(user)s AND id = %(channel)s"""
 _END = """
 UPDATE alerts SET state = %(state)s, next_at = %(next_at)s
-WHERE user_id = %(user)s AND id = %(id)s AND next_at = %(lease)s AND state IN ('pending', 'held')"""
-# All that is held becomes one alert. The row of the settings is locked so that two processes do not both combine it.
+WHERE user_id = %(user)s AND id = %(id)s AND next_at = %(lease)s AND state IN ('pending', 'collected', 'held')"""
+# All in a state becomes one alert. The row of the settings is locked so that two processes do not both combine it.
 _LOCK = "SELECT FROM alert_settings WHERE user_id = %(user)s FOR UPDATE"
 _COMBINE = """
-WITH held AS (SELECT id, task_dues FROM alerts WHERE user_id = %(user)s AND state = 'held'),
-combined AS (
-    INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, state, next_at)
-    SELECT %(user)s, %(key)s, 'held', (
-        SELECT coalesce(jsonb_agg(DISTINCT task), '[]')
-        FROM held AS part CROSS JOIN LATERAL jsonb_array_elements(part.task_dues) AS task
-    ), %(now)s, %(now)s, 'pending', %(now)s FROM held HAVING count(*) > 0 RETURNING id
+WITH waiting AS (
+    SELECT id, task_dues, late FROM alerts
+    WHERE user_id = %(user)s AND state = %(state)s AND state IN ('collected', 'held')
+), combined AS (
+    INSERT INTO alerts (user_id, key, kind, task_dues, alert_at, created_at, late, state, next_at)
+    SELECT %(user)s, %(key)s, %(kind)s, (
+        SELECT coalesce(jsonb_agg(task), '[]') FROM (
+            SELECT DISTINCT task
+            FROM waiting AS part CROSS JOIN LATERAL jsonb_array_elements(part.task_dues) AS task
+            ORDER BY task LIMIT %(most)s
+        ) AS listed
+    ), %(now)s, %(now)s, %(kind)s = 'several' AND bool_and(late), 'pending', %(now)s
+    FROM waiting HAVING count(*) > 0 RETURNING id
 )
-UPDATE alerts SET state = 'merged', next_at = NULL, merged_into = combined.id FROM held, combined
-WHERE alerts.user_id = %(user)s AND alerts.id = held.id"""
+UPDATE alerts SET state = 'merged', next_at = NULL, merged_into = combined.id FROM waiting, combined
+WHERE alerts.user_id = %(user)s AND alerts.id = waiting.id"""
 _ADD = """
 INSERT INTO alerts
     (user_id, key, kind, schedule_id, run_id, outcome, alert_at, created_at, state, next_at)
@@ -127,7 +136,10 @@ class Recipient(AlertSettings):
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A claimed alert with its user's settings, channels and deliveries; `merged` are the alerts that it lists."""
+    """A claimed alert with its user's settings, channels and deliveries.
+
+    `merged` are the alerts about scheduled runs that it lists.
+    """
 
     alert: Alert
     merged: list[Alert]
@@ -181,7 +193,7 @@ class Outbox:
     async def _load(self, user_id: str, alert_id: int, lease: datetime | None) -> Work | None:
         async with self._database.transaction(user_id) as tx:
             alerts = await tx.execute(_ALERT, Alert, id=alert_id, lease=lease)
-            merged = await tx.execute(_MERGED, Alert, id=alert_id)
+            merged = await tx.execute(_MERGED_RUNS, Alert, id=alert_id)
             recipients = await tx.execute(_USER, Recipient, needs_account=self._needs_account)
             channels = await tx.execute(user_channels.LIST, UserChannel)
             deliveries = await tx.execute(_DELIVERIES, Delivery, id=alert_id)
@@ -224,12 +236,13 @@ class Outbox:
         values = {"id": claim.id, "lease": claim.next_at, "state": state, "next_at": next_at}
         await self._database.execute(claim.user_id, _END, **values)
 
-    async def combine_held(self, user_id: str, now: datetime) -> None:
-        """Makes one alert, to be sent now, of all that quiet hours have held."""
-        key = make_key(user_id, "held", now.isoformat())
+    async def combine(self, user_id: str, state: Literal["collected", "held"], now: datetime) -> None:
+        """Makes one alert, to be sent now, of all that were due together, or that quiet hours have held."""
+        kind = "held" if state == "held" else "several"
+        key = make_key(user_id, kind, now.isoformat())
         async with self._database.transaction(user_id) as tx:
             await tx.execute(_LOCK)
-            await tx.execute(_COMBINE, key=key, now=now)
+            await tx.execute(_COMBINE, key=key, kind=kind, state=state, now=now, most=MOST_TASKS)
 
 
 async def add_schedule_alert(

@@ -118,17 +118,19 @@ class AlertRow(_UserRow, table=True):
     """An alert in the outbox. `task_dues` are objects with a task's `id`, and the `due_on` and `due_time` that it had.
 
     A `pending` alert is worked on at `next_at`, which is also how long whoever works on it has claimed it. One that is
-    `held` waits for the end of quiet hours, when it is `merged` into another one.
+    `held` waits for the end of quiet hours, and one that is `collected` for some seconds, as others are due together
+    with it; then it is `merged` into another one.
     """
 
     __tablename__ = "alerts"  # pyright: ignore[reportAssignmentType]
     __table_args__ = (
         _one_of("kind", get_args(AlertKind), "alerts_kind"),
         _one_of("state", get_args(AlertState), "alerts_state"),
-        CheckConstraint("(state IN ('pending', 'held')) = (next_at IS NOT NULL)", name="alerts_next_at"),
+        CheckConstraint("(state IN ('pending', 'collected', 'held')) = (next_at IS NOT NULL)", name="alerts_next_at"),
         Index("alerts_one_per_key", "user_id", "key", unique=True),
         Index("alerts_by_next", "next_at", postgresql_where=text("next_at IS NOT NULL")),
-        Index("alerts_held", "user_id", postgresql_where=text("state = 'held'")),
+        Index("alerts_held", "user_id", postgresql_where=text("state IN ('collected', 'held')")),
+        Index("alerts_merged", "user_id", "merged_into", postgresql_where=text("merged_into IS NOT NULL")),
         Index("alerts_by_age", "created_at"),
     )
 

@@ -104,10 +104,12 @@ class Sender:
             await self._outbox.end(claim, "failed")
         elif work.recipient.is_disabled or not work.recipient.is_on:
             await self._outbox.end(claim, "expired")
+        elif work.alert.state == "collected":
+            await self._outbox.combine(claim.user_id, "collected", now)
         elif (end_of_quiet := self._find_end_of_quiet(work)) is not None:
             await self._outbox.end(claim, "held", end_of_quiet)
         elif work.alert.state == "held":
-            await self._outbox.combine_held(claim.user_id, now)
+            await self._outbox.combine(claim.user_id, "held", now)
         else:
             await self._send_by_route(claim, work, choose_route(work, now))
 

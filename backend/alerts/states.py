@@ -2,6 +2,6 @@
 
 from typing import Literal
 
-AlertKind = Literal["task", "digest", "held", "schedule", "test"]
-AlertState = Literal["pending", "held", "merged", "sent", "shown", "failed", "expired"]
+AlertKind = Literal["task", "digest", "held", "several", "schedule", "test"]
+AlertState = Literal["pending", "collected", "held", "merged", "sent", "shown", "failed", "expired"]
 DeliveryState = Literal["sending", "accepted", "shown", "failed", "gave_up"]

@@ -21,14 +21,14 @@ LEASE_SECONDS, CHANNEL_SECONDS = 6.0, 1.5
 TICK_SECONDS = 0.3
 
 
-async def main(database_url: str, mcp_url: str, receiver: str, prepared: str = "true") -> None:
+async def main(database_url: str, mcp_url: str, receiver: str, prepared: str, singly: str) -> None:
     tools = TaskTools(mcp_url, CallerToken(MCP_TOKEN_SECRET, mcp_url), resend_seconds=1)
     async with Database(database_url, prepared=prepared == "true") as database, tools.http:
         webhooks = WebhookChannel(HttpSender(AllowedOrigins([receiver]), seconds=CHANNEL_SECONDS))
         channels = AvailableChannels(database, ChannelSettings(), OpenChannels({"webhook": webhooks}, ""))
         composer = Composer(database, tools, time_zone="UTC", address="http://localhost")
         sender = Sender(database, composer, channels, utc_now, lease_seconds=LEASE_SECONDS, at_once=20)
-        clock = AlertClock(database, utc_now, "UTC")
+        clock = AlertClock(database, utc_now, "UTC", singly=int(singly))
         async with (
             run_sweeps(clock.tick, every_seconds=TICK_SECONDS),
             run_sweeps(sender.send_due, every_seconds=TICK_SECONDS),

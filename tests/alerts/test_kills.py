@@ -1,4 +1,7 @@
-"""Two processes send, and are killed at any moment: each alert arrives at least once, and what comes twice says so."""
+"""Two processes send, and are killed at any moment: each alert arrives at least once, and what comes twice says so.
+
+Most tests let every alert be sent by itself, so that many can be counted.
+"""
 
 import asyncio
 import random
@@ -22,6 +25,8 @@ from tests.scale.pooler import run_pgbouncer
 
 USERS = 20
 BATCH = 100  # tasks of a user that are due in the same minute
+SINGLY, TOGETHER = "1000", "3"
+"""How many alerts of a user that are due together are sent one by one: all of a batch, and as many as users get."""
 
 _ADD_TASKS = """
 INSERT INTO tasks (user_id, id, title, due_on, due_time)
@@ -126,12 +131,12 @@ async def test_some_kills(
     async with run_receiver() as receiver:
         mcp_url = f"{task_server.url}/mcp"
         if not pooled:
-            with run_processes([database_url, mcp_url, receiver.url], tmp_path) as processes:
+            with run_processes([database_url, mcp_url, receiver.url, "true", SINGLY], tmp_path) as processes:
                 await run(rows, receiver, processes, alerts=400, kills=4, seconds=120)
         else:
             with (
                 run_pgbouncer(as_service(database_url)) as pooled_url,
-                run_processes([pooled_url, mcp_url, receiver.url, "false"], tmp_path) as processes,
+                run_processes([pooled_url, mcp_url, receiver.url, "false", SINGLY], tmp_path) as processes,
             ):
                 await run(rows, receiver, processes, alerts=400, kills=4, seconds=120)
         check(rows, receiver, alerts=400)
@@ -141,9 +146,73 @@ async def test_some_kills(
 async def test_many_kills(rows: AlertRows, database_url: str, task_server: ServiceProcess, tmp_path: Path) -> None:
     """10,000 alerts and 60 kills, in less than the 15 minutes that a test may take."""
     async with run_receiver() as receiver:
-        arguments = [database_url, f"{task_server.url}/mcp", receiver.url]
+        arguments = [database_url, f"{task_server.url}/mcp", receiver.url, "true", SINGLY]
         began = time.monotonic()
         with run_processes(arguments, tmp_path) as processes:
             await run(rows, receiver, processes, alerts=10_000, kills=60, seconds=840)
         found = check(rows, receiver, alerts=10_000)
         sys.stdout.write(f"\n{processes.kills} kills in {time.monotonic() - began:.0f} s: {found}\n")
+
+
+async def run_together(
+    rows: AlertRows, receiver: Receiver, processes: Processes, *, tasks: int, due: datetime, kills: int
+) -> tuple[int, float]:
+    """Adds tasks of one user that are due in the same minute, and kills processes while they are moved and sent.
+
+    Returns how many messages came, and how many seconds after that minute had begun, or the tasks were added.
+    """
+    user, rng = new_name(), random.Random(1)
+    rows.set_settings(user)
+    rows.add_channel(user, "webhook", receiver.target(user))
+    rows.execute(_ADD_TASKS, user=user, due=f"{due:%Y-%m-%d %H:%M}", first=1, last=tasks)
+    began = max(datetime.now(UTC), due)
+    while not rows.all("SELECT FROM alerts LIMIT 1"):
+        assert datetime.now(UTC) - began < timedelta(seconds=60)
+        await asyncio.sleep(0.02)
+    for _ in range(kills):
+        processes.kill(*rng.choice([(0,), (1,), (0, 1)]))
+        await asyncio.sleep(rng.uniform(0.5, 3))
+    while rows.all(_OPEN) != [{"open": 0}] or rows.all(_NOT_CLAIMED) != [{"stale": 0}]:
+        assert datetime.now(UTC) - began < timedelta(seconds=180)
+        await asyncio.sleep(0.1)
+    return len(set(receiver.keys(user))), (datetime.now(UTC) - began).total_seconds()
+
+
+def check_together(rows: AlertRows, receiver: Receiver, *, tasks: int) -> None:
+    """Each task is in an alert that was sent, by itself or merged into another one."""
+    received = {key for _, key, _ in receiver.received}
+    told = rows.all("""
+        SELECT alert.task_dues->0->'id' AS task, coalesce(sent.key, alert.key) AS key, coalesce(sent.state, alert.state)
+            AS state FROM alerts AS alert LEFT JOIN alerts AS sent ON sent.id = alert.merged_into
+        WHERE alert.kind = 'task'
+    """)
+    assert sorted(row["task"] for row in told) == [*range(1, tasks + 1)]
+    assert {row["state"] for row in told} == {"sent"}
+    assert {row["key"] for row in told} == received
+
+
+@pytest.mark.long(seconds=60)
+async def test_tasks_that_are_due_together(
+    rows: AlertRows, database_url: str, task_server: ServiceProcess, tmp_path: Path
+) -> None:
+    async with run_receiver() as receiver:
+        arguments = [database_url, f"{task_server.url}/mcp", receiver.url, "true", TOGETHER]
+        with run_processes(arguments, tmp_path) as processes:
+            due = datetime.now(UTC) + timedelta(seconds=5)  # a minute that has passed would not alert
+            messages, _ = await run_together(rows, receiver, processes, tasks=1_000, due=due, kills=4)
+        check_together(rows, receiver, tasks=1_000)
+        assert messages < 20
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize("kills", [0, 10])
+async def test_10_000_tasks_that_are_due_together(
+    rows: AlertRows, database_url: str, task_server: ServiceProcess, tmp_path: Path, kills: int
+) -> None:
+    async with run_receiver() as receiver:
+        arguments = [database_url, f"{task_server.url}/mcp", receiver.url, "true", TOGETHER]
+        with run_processes(arguments, tmp_path) as processes:
+            due = (datetime.now(UTC) + timedelta(seconds=80)).replace(second=0, microsecond=0)
+            messages, seconds = await run_together(rows, receiver, processes, tasks=10_000, due=due, kills=kills)
+        check_together(rows, receiver, tasks=10_000)
+        sys.stdout.write(f"\n10,000 tasks, {kills} kills: {messages} messages in {seconds:.1f} s\n")

@@ -304,14 +304,18 @@ async def test_a_user_whom_the_provider_refuses(world: World) -> None:
     world.add_channel("first")
     world.rows.add_task(world.user, 1, DUE)
     world.rows.add_task(world.user, 2, "2026-03-02 15:01")
+    world.rows.add_task(world.user, 3, "2026-03-02 15:02")
+    world.clock.now = datetime.fromisoformat(AT)
+    await world.alert_clock.tick()
     world.rows.execute(
         "INSERT INTO accounts (user_id, name, provider_refused_at) VALUES (%(user)s, 'ann', now())", user=world.user
     )
-    await world.go_to(AT)
+    await world.step()
+    await world.pass_time(minutes=1)
     assert (world.state(), world.receiver.received) == ("expired", [])
     world.rows.execute("UPDATE accounts SET provider_refused_at = NULL WHERE user_id = %(user)s", user=world.user)
     await world.pass_time(minutes=1)
-    assert [body["title"] for body in world.receiver.at("first")] == ["task 2"]
+    assert [body["title"] for body in world.receiver.at("first")] == ["task 3"]
 
 
 async def test_the_task_server_is_away(world: World, task_server: ServiceProcess) -> None:
@@ -370,6 +374,104 @@ async def test_quiet_hours_that_end_earlier(world: World) -> None:
     assert (body["kind"], body["url"]) == ("held", "https://todo.example/t/1")
 
 
+async def test_three_at_once(world: World) -> None:
+    world.add_channel("first")
+    for number in (1, 2, 3):
+        world.rows.add_task(world.user, number, DUE)
+    await world.go_to(AT)
+    assert sorted(body["title"] for body in world.receiver.at("first")) == ["task 1", "task 2", "task 3"]
+
+
+async def test_four_at_once(world: World) -> None:
+    """They come in one message, some seconds later, which a repetition sends with the same key."""
+    world.receiver.answer("first", after(SECONDS * 2), status(204))
+    world.add_channel("first")
+    for number in (1, 2, 3, 4):
+        world.rows.add_task(world.user, number, DUE)
+    await world.go_to(AT)
+    assert (world.receiver.received, {alert["state"] for alert in world.rows.alerts(world.user)}) == ([], {"collected"})
+    await world.pass_time(timedelta(seconds=5), minutes=1)
+    assert [(body["kind"], body["title"], body["late"]) for body in world.receiver.at("first")] == [
+        ("several", "4 reminders", False)
+    ] * 2
+    body = world.receiver.at("first")[0]
+    assert (body["body"], body["url"]) == ("task 1\ntask 2\ntask 3\ntask 4", "https://todo.example/today")
+    assert len(set(world.receiver.keys("first"))) == 1
+    *merged, several = world.rows.alerts(world.user)
+    assert (several["state"], {(alert["state"], alert["merged_into"]) for alert in merged}) == (
+        "sent",
+        {("merged", several["id"])},
+    )
+
+
+async def test_more_at_once_than_are_moved_at_once(world: World) -> None:
+    world.add_channel("first")
+    world.alert_clock = AlertClock(world.database, world.clock, "UTC", at_once=2)
+    for number in range(1, 8):
+        world.rows.add_task(world.user, number, DUE)
+    await world.go_to(AT)
+    await world.pass_time(timedelta(seconds=5), minutes=1)
+    bodies = world.receiver.at("first")
+    assert [body["kind"] for body in bodies] == ["task", "task", "several"]
+    told = [body["title"] for body in bodies[:2]] + bodies[2]["body"].splitlines()
+    assert sorted(told) == [f"task {number}" for number in range(1, 8)]
+
+
+async def test_several_of_which_one_is_left(world: World) -> None:
+    world.add_channel("first")
+    for number in range(1, 6):
+        world.rows.add_task(world.user, number, DUE)
+    await world.go_to(AT)
+    world.rows.execute("UPDATE tasks SET due_time = '18:00' WHERE user_id = %(user)s AND id > 1", user=world.user)
+    await world.pass_time(seconds=30)
+    [body] = world.receiver.at("first")
+    assert (body["title"], body["body"]) == ("task 1", "Due today at 15:00.")
+    assert (body["kind"], body["task"], body["url"]) == ("several", None, "https://todo.example/t/1")
+
+
+async def test_several_that_are_late(world: World) -> None:
+    world.add_channel("first")
+    for number in range(1, 7):
+        world.rows.add_task(world.user, number, DUE)
+    await world.alert_clock.tick()
+    await world.go_to("2026-03-02T15:00:00+00:00")
+    await world.pass_time(seconds=30)
+    [body] = world.receiver.at("first")
+    assert (body["late"], body["body"].splitlines()[-2:]) == (True, ["and 1 more", "These notifications are late."])
+
+
+async def test_several_in_quiet_hours(world: World) -> None:
+    """They are held, and listed at the end with what else was held."""
+    world.add_channel("first")
+    world.rows.set_settings(world.user, quiet_from="15:00", quiet_until="16:00")
+    for number in range(1, 6):
+        world.rows.add_task(world.user, number, DUE)
+    world.rows.add_task(world.user, 6, "2026-03-02 15:30")
+    await world.go_to(AT)
+    await world.pass_time(minutes=59)
+    assert world.receiver.received == []
+    for number in range(7, 12):
+        world.rows.add_task(world.user, number, "2026-03-02 16:00")
+    await world.pass_time(timedelta(seconds=30), minutes=2)
+    assert [(body["kind"], body["title"]) for body in world.receiver.at("first")] == [
+        ("held", "6 notifications from your quiet hours"),
+        ("several", "5 reminders"),
+    ]
+
+
+async def test_one_that_may_have_arrived_is_not_combined(world: World) -> None:
+    world.receiver.answer("first", after(SECONDS * 2), status(204))
+    world.add_channel("first")
+    world.rows.add_task(world.user, 1, DUE)
+    for number in range(2, 7):
+        world.rows.add_task(world.user, number, "2026-03-02 15:01")
+    await world.go_to(AT)
+    await world.go_to("2026-03-02T14:01:00+00:00")
+    await world.pass_time(seconds=30)
+    assert [body["title"] for body in world.receiver.at("first")] == ["task 1", "task 1", "5 reminders"]
+    assert len(set(world.receiver.keys("first"))) == 2
+
+
 async def test_a_schedule(world: World) -> None:
     """An outcome of a run is told once, also if its process tells it again."""
     world.add_channel("first")
@@ -385,6 +487,7 @@ async def test_many_users_at_once(world: World) -> None:
     """One whose channel hangs does not keep the others waiting for longer than one try."""
     world.receiver.answer("hangs", after(SECONDS * 3))
     world.sender = world.new_sender(at_once=5)
+    world.alert_clock = AlertClock(world.database, world.clock, "UTC", singly=20)
     world.add_channel("hangs")
     for number in range(1, 21):
         world.rows.add_task(world.user, number, DUE)
@@ -410,6 +513,7 @@ async def test_another_user_while_a_channel_hangs(world: World) -> None:
 
     world.receiver.answer("hangs", let_the_other_be_due, after(SECONDS / 2))
     world.sender = world.new_sender(at_once=2)
+    world.alert_clock = AlertClock(world.database, world.clock, "UTC", singly=20)
     world.add_channel("hangs")
     for number in range(1, 21):
         world.rows.add_task(world.user, number, DUE)
@@ -445,6 +549,7 @@ async def test_more_tasks_than_a_message_reads(world: World) -> None:
 
 
 async def test_the_page_shows_what_is_due_after_many_tasks_that_are_done(world: World) -> None:
+    world.alert_clock = AlertClock(world.database, world.clock, "UTC", singly=25)
     for number in range(1, 26):
         world.rows.add_task(world.user, number, DUE)
     await world.go_to(AT)

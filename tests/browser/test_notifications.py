@@ -81,6 +81,7 @@ async def test_dialog_lists_recent_notifications(open_page: OpenPage, tasks: Tas
         recent("b", "sent", delivery(1, "gave_up"), delivery(3, "accepted"), kind="digest", late=True),
         recent("c", "failed", delivery(2, "failed", problem=ENDED), task=99),
         recent("d", "held", task=1),
+        recent("e", "collected", kind="several"),
     ]
     page = await open_page(prepare=api.prepare, viewport={"width": 320, "height": 700}, locale="en-GB")
     dialog = await open_dialog(page)
@@ -93,6 +94,7 @@ async def test_dialog_lists_recent_notifications(open_page: OpenPage, tasks: Tas
             r"sent to ntfy\.example\.com \d+:59, not confirmed$",
             r"^Task 99 \d+:59: failed: Firefox on Linux\. The device no longer accepts",
             "held until the quiet hours end$",
+            r"^Several tasks at once \d+:59: waits a few seconds for others$",
         )
     ):
         text = " ".join((await rows.nth(row).inner_text()).split())

@@ -72,13 +72,14 @@ export const ALERTS = {
     title: "Recent",
     none: "There were no notifications yet.",
     /** @type {Record<string, string>} */
-    kinds: { digest: "Morning overview", held: "What was due in quiet hours", schedule: "Schedule", test: "Test", task: "Tasks" },
+    kinds: { digest: "Morning overview", held: "What was due in quiet hours", several: "Several tasks at once", schedule: "Schedule", test: "Test", task: "Tasks" },
     /** @param {number} id */
     task: (id) => `Task ${id}`,
     late: "late",
     /** What became of an alert that nothing has been sent of. @type {Record<string, string>} */
     states: {
       pending: "waiting to be sent",
+      collected: "waits a few seconds for others",
       held: "held until the quiet hours end",
       merged: "in the message after the quiet hours",
       shown: "shown on this page",
