@@ -1,10 +1,9 @@
 // @ts-check
 import { link } from "./address.js";
 import { timeWords } from "./chat/days.js";
-import { sentence } from "./chat/protocol.js";
-import { fetchFromHere, newKey } from "./http.js";
+import { ListDialog } from "./list-dialog.js";
 import { TEXTS } from "./texts.js";
-import { html, nothing, render } from "./vendor/lit-html/lit-html.js";
+import { html, nothing } from "./vendor/lit-html/lit-html.js";
 import { repeat } from "./vendor/lit-html/directives/repeat.js";
 
 const MESSAGES = TEXTS.schedules;
@@ -28,17 +27,7 @@ const LOOK_AGAIN = 2000; // ms, while one runs
 
 /** What the typed text says. @typedef {{text: string, repeat: string | null, time: string | null, when: string | null, next_at: string | null, problem: string | null}} Preview */
 
-/**
- * @typedef {object} State
- * @property {Schedule[] | null} schedules the oldest first; null until they are loaded
- * @property {Preview | null} preview
- * @property {string} [status]
- * @property {string} [problem]
- */
-
 /** @typedef {"pause" | "resume" | "run" | "remove"} Deed */
-
-/** @typedef {{add: (event: SubmitEvent) => void, type: (event: Event) => void, act: (deed: Deed, schedule: Schedule, click: MouseEvent) => void, open: (id: string, click: MouseEvent) => void}} Actions */
 
 /**
  * Shows the dialog that lists, adds and changes schedules.
@@ -48,134 +37,122 @@ const LOOK_AGAIN = 2000; // ms, while one runs
  * @param {(conversation: string) => void} page.open shows a conversation
  */
 export async function showSchedules({ unauthorized, open }) {
-  const dialog = document.createElement("dialog");
-  dialog.className = "sheet schedules";
-  dialog.setAttribute("aria-labelledby", "schedules-title");
-  dialog.addEventListener("close", () => dialog.remove());
-  /** @type {State} */
-  let state = { schedules: null, preview: null };
-  let isBusy = false;
-  let waiting = 0;
-  /** @param {Partial<State>} now */
-  const draw = (now) => {
-    state = { ...state, ...now };
-    render(content(state, actions), dialog);
-  };
-  /** @type {Actions} */
-  const actions = {
-    type({ target }) {
-      clearTimeout(waiting);
-      const { value } = /** @type {HTMLInputElement} */ (target);
-      waiting = window.setTimeout(() => preview(value), PREVIEW_AFTER);
+  /** @type {Preview | null} */
+  let preview = null;
+  let typed = "";
+  let typing = 0;
+  let looking = 0;
+  /** @type {ListDialog<Schedule>} */
+  const dialog = new ListDialog(
+    {
+      name: "schedules",
+      title: MESSAGES.title,
+      path: "schedules",
+      ended: MESSAGES.did.remove,
+      content: () => content(dialog, show),
+      form: () => form(preview, { type, add }),
+      load,
     },
-    add(event) {
-      event.preventDefault();
-      void once(() => add(/** @type {HTMLFormElement} */ (event.target)));
-    },
-    act(deed, schedule, { detail }) {
-      if (detail > 1) return; // at a double click, another button is below the pointer
-      void once(async () => {
-        if (!(await request(...requestFor(deed, schedule)))) return;
-        await load(MESSAGES.did[deed]);
-        if (deed === "remove") dialog.querySelector("h2")?.focus(); // the clicked button is gone
-      });
-    },
-    open(id, click) {
-      if (click.ctrlKey || click.metaKey || click.shiftKey) return;
-      click.preventDefault();
-      dialog.close();
-      open(id);
-    },
-  };
-  /** @param {() => Promise<void>} act */
-  const once = async (act) => {
-    if (isBusy) return;
-    isBusy = true;
-    draw({ status: undefined, problem: undefined }); // announces the second status like the first
-    await act();
-    isBusy = false;
-  };
-  /** @param {HTMLFormElement} form */
-  const add = async (form) => {
-    clearTimeout(waiting);
-    const fields = new FormData(form);
-    const read = await preview(String(fields.get("text")));
-    if (!read) return;
-    if (read.problem !== null) return draw({ problem: read.problem });
-    const body = { text: read.text, repeat: read.repeat, time: read.time, only_if_needed: fields.has("only") };
-    if (!(await request("POST", "schedules", body))) return;
-    form.reset();
-    await load(MESSAGES.added, null);
-  };
+    unauthorized,
+  );
+  await dialog.open();
+
+  /** Loads the schedules, again and again while one runs. */
+  async function load() {
+    clearTimeout(looking);
+    const isLoaded = await dialog.loadRows();
+    if (isLoaded && dialog.rows?.some(({ last }) => last?.state === "running")) looking = window.setTimeout(() => dialog.isOpen && dialog.refresh(), LOOK_AGAIN);
+    return isLoaded;
+  }
+
+  /** @param {Event} event */
+  function type({ target }) {
+    clearTimeout(typing);
+    typed = /** @type {HTMLInputElement} */ (target).value;
+    typing = window.setTimeout(() => read(typed), PREVIEW_AFTER);
+  }
+
   /** Returns what a text says, and shows it unless another one was typed meanwhile. @param {string} text @returns {Promise<Preview | null>} */
-  const preview = async (text) => {
-    const isEmpty = text.trim() === "";
-    const response = await request("GET", `schedules/preview?${new URLSearchParams({ text })}`);
-    /** @type {Preview | null} */
-    const read = response && (await response.json());
-    if (dialog.querySelector("input")?.value === text) draw({ preview: isEmpty ? null : read });
-    return read;
-  };
-  /** @param {string} [status] @param {Preview | null} [typed] */
-  const load = async (status, typed = state.preview) => {
-    const response = await request("GET", "schedules");
-    if (!response) return;
-    draw({ schedules: (await response.json()).schedules, status, preview: typed });
-    if (state.schedules?.some(({ last }) => last?.state === "running")) setTimeout(look, LOOK_AGAIN);
-  };
-  const look = () => void (dialog.isConnected && load(state.status));
-  /** @param {string} method @param {string} path @param {object} [body] */
-  const request = async (method, path, body) => {
-    const headers = { ...(body && { "Content-Type": "application/json" }), ...(method === "POST" && { "Idempotency-Key": newKey() }) };
-    const response = await fetchFromHere(path, { method, headers, ...(body && { body: JSON.stringify(body) }) }).catch(() => null);
-    const isGone = method === "DELETE" && response?.status === 404; // it was deleted elsewhere
-    if (response?.ok || isGone) return response;
-    if (response?.status === 401) dialog.isConnected && unauthorized(); // else it is of a session before
-    else draw({ problem: response ? await sentence(response) : TEXTS.unreachable });
-    return null;
-  };
-  draw({});
-  document.body.append(dialog);
-  dialog.showModal();
-  await load();
+  async function read(text) {
+    const response = await dialog.request("GET", `schedules/preview?${new URLSearchParams({ text })}`);
+    const understood = response ? await response.json() : null;
+    if (text === typed) {
+      preview = text.trim() === "" ? null : understood;
+      dialog.draw();
+    }
+    return understood;
+  }
+
+  /** @param {SubmitEvent} event */
+  function add(event) {
+    event.preventDefault();
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    const fields = new FormData(form);
+    void dialog.change(async () => {
+      clearTimeout(typing);
+      const understood = await read(String(fields.get("text")));
+      if (!understood) return;
+      const { text, repeat, time, problem } = understood;
+      if (problem !== null) return dialog.show({ problem });
+      if (!(await dialog.request("POST", "schedules", { text, repeat, time, only_if_needed: fields.has("only") }))) return;
+      form.reset();
+      typed = "";
+      preview = null;
+      await dialog.load(MESSAGES.added);
+    });
+  }
+
+  /** @param {string} id @param {MouseEvent} click */
+  function show(id, click) {
+    if (click.ctrlKey || click.metaKey || click.shiftKey) return;
+    click.preventDefault();
+    dialog.close();
+    open(id);
+  }
 }
 
-/** @param {Deed} deed @param {Schedule} schedule @returns {[string, string, object?]} */
-function requestFor(deed, { id }) {
-  if (deed === "remove") return ["DELETE", `schedules/${id}`];
-  return deed === "run" ? ["POST", `schedules/${id}/run`] : ["PATCH", `schedules/${id}`, { paused: deed === "pause" }];
+/** @param {Deed} deed @param {string} id @param {ListDialog<Schedule>} dialog @param {MouseEvent} click */
+function act(deed, id, dialog, click) {
+  if (deed === "remove") return void dialog.end(`schedules/${id}`, click);
+  if (click.detail > 1) return; // at a double click, another button is below the pointer
+  void dialog.change(async () => {
+    const response = await (deed === "run" ? dialog.request("POST", `schedules/${id}/run`) : dialog.request("PATCH", `schedules/${id}`, { paused: deed === "pause" }));
+    if (response) await dialog.load(MESSAGES.did[deed]);
+  });
 }
 
-/** @param {State} state @param {Actions} actions */
-const content = ({ schedules, preview, status, problem }, actions) => html`
-  <h2 id="schedules-title" tabindex="-1" autofocus>${MESSAGES.title}</h2>
+/** @typedef {(id: string, click: MouseEvent) => void} Show shows a conversation */
+
+/** @param {ListDialog<Schedule>} dialog @param {Show} show */
+const content = (dialog, show) => html`
   <p>${MESSAGES.about}</p>
-  ${schedules?.length === 0 ? html`<p>${MESSAGES.none}</p>` : nothing}
+  ${dialog.rows?.length === 0 ? html`<p>${MESSAGES.none}</p>` : nothing}
   <ul>
-    ${repeat(schedules ?? [], ({ id }) => id, (schedule) => row(schedule, actions))}
+    ${repeat(dialog.rows ?? [], ({ id }) => id, (schedule) => row(schedule, dialog, show))}
   </ul>
-  <p class="quiet" role="status" translate="no">${status ?? ""}</p>
-  ${problem ? html`<p class="problem" role="alert">${problem}</p>` : nothing}
-  <form class="new" @submit=${actions.add}>
+`;
+
+/** @param {Preview | null} preview @param {{type: (event: Event) => void, add: (event: SubmitEvent) => void}} actions */
+const form = (preview, { type, add }) => html`
+  <form class="new" @submit=${add}>
     <label for="schedule-text">${MESSAGES.label}</label>
-    <input id="schedule-text" name="text" required maxlength="1000" autocomplete="off" placeholder=${MESSAGES.example} aria-describedby="schedule-preview" @input=${actions.type} />
+    <input id="schedule-text" name="text" required maxlength="1000" autocomplete="off" placeholder=${MESSAGES.example} aria-describedby="schedule-preview" @input=${type} />
     <p id="schedule-preview" class="quiet" translate="no">${preview ? previewWords(preview) : ""}</p>
     <label class="check"><input type="checkbox" name="only" /> ${MESSAGES.onlyIfNeeded}</label>
     <button type="submit" class="button primary">${MESSAGES.add}</button>
   </form>
-  <form method="dialog"><button type="submit" class="button">${TEXTS.close}</button></form>
 `;
 
 /** @param {Preview} preview */
 const previewWords = ({ text, when, next_at, problem }) =>
   problem ?? html`${MESSAGES.understood(when ?? "", timeWords(new Date(next_at ?? "")))}: <bdi>${text}</bdi>`;
 
-/** @param {Schedule} schedule @param {Actions} actions */
-function row(schedule, { act, open }) {
+/** @param {Schedule} schedule @param {ListDialog<Schedule>} dialog @param {Show} show */
+function row(schedule, dialog, show) {
   const { id, text, state, only_if_needed, chat_id, last, skipped } = schedule;
   /** @param {Deed} deed */
   const button = (deed) => html`
-    <button type="button" class="button" aria-label=${MESSAGES.ofOne(MESSAGES.do[deed], text)} @click=${(/** @type {MouseEvent} */ click) => act(deed, schedule, click)}>${MESSAGES.do[deed]}</button>
+    <button type="button" class="button" aria-label=${MESSAGES.ofOne(MESSAGES.do[deed], text)} @click=${(/** @type {MouseEvent} */ click) => act(deed, id, dialog, click)}>${MESSAGES.do[deed]}</button>
   `;
   return html`
     <li>
@@ -186,7 +163,7 @@ function row(schedule, { act, open }) {
           ${last ? html`<br />${MESSAGES.last[last.state](timeWords(new Date(last.at)))} ${last.problem ?? last.changes}` : nothing}
           ${skipped ? html`<br />${MESSAGES.skipped(timeWords(new Date(skipped.at)), skipped.reason)}` : nothing}
         </span>
-        ${chat_id ? html`<br /><a href=${link({ conversation: chat_id })} aria-label=${MESSAGES.ofOne(MESSAGES.answers, text)} @click=${(/** @type {MouseEvent} */ click) => open(chat_id, click)}>${MESSAGES.answers}</a>` : nothing}
+        ${chat_id ? html`<br /><a href=${link({ conversation: chat_id })} aria-label=${MESSAGES.ofOne(MESSAGES.answers, text)} @click=${(/** @type {MouseEvent} */ click) => show(chat_id, click)}>${MESSAGES.answers}</a>` : nothing}
       </div>
       <div class="buttons">${state === "ended" ? nothing : button(state === "on" ? "pause" : "resume")} ${button("run")} ${button("remove")}</div>
     </li>
