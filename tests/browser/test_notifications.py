@@ -149,6 +149,16 @@ async def test_notifications_are_switched_on_and_off(open_page: OpenPage) -> Non
     await expect(in_page_alerts(page)).to_have_count(0)
 
 
+async def test_rejected_switch_shows_what_is_stored(open_page: OpenPage) -> None:
+    api = AlertsApi(on=False)
+    api.rejections["settings"] = 503, "The database cannot be reached."
+    dialog = await open_dialog(await open_page(prepare=api.prepare))
+    switch = dialog.get_by_role("checkbox", name="Notify me of what is due")
+    await switch.click()
+    await expect(dialog.get_by_role("alert")).to_have_text("The database cannot be reached.")
+    await expect(switch).not_to_be_checked()
+
+
 async def test_channels_are_added(open_page: OpenPage) -> None:
     missing = {
         "kind": "email",

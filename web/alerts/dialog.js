@@ -1,202 +1,165 @@
 // @ts-check
-import { sentence } from "../chat/protocol.js";
 import { fetchFromHere } from "../http.js";
-import { TEXTS } from "../texts.js";
-import { render } from "../vendor/lit-html/lit-html.js";
+import { ListDialog } from "../list-dialog.js";
 import { openForm } from "./forms.js";
-import { findObstacle, findOwnChannel, PushProblem, register, subscribe, unsubscribe } from "./push.js";
+import { findOwnChannel, PushProblem, register, subscribe, unsubscribe } from "./push.js";
 import { ALERTS } from "./texts.js";
 import { content } from "./views.js";
 /** @import {Adding} from "./forms.js" */
 /** @import {Channel, RecentAlert, Settings} from "./types" */
 
-const RECENT = 10;
-
 /** @typedef {{unauthorized: () => void, changed: () => void}} Page `changed`: notifications were switched on or off */
 
-/**
- * @typedef {object} State
- * @property {Settings | null} settings null until they are loaded
- * @property {RecentAlert[] | null} recent
- * @property {Map<number, string>} titles of tasks
- * @property {string | null} obstacle why nothing can reach this browser while the page is closed
- * @property {Adding | null} adding the form of a channel that is open
- * @property {string} [status]
- * @property {string} [problem]
- */
-
 /** Shows the dialog about notifications. @param {Page} page */
-export async function showNotifications(page) {
-  await new NotificationsDialog(page).open();
+export async function showNotifications({ unauthorized, changed }) {
+  /** @type {ListDialog<RecentAlert>} */
+  const dialog = new ListDialog(
+    {
+      name: "alerts",
+      title: ALERTS.title,
+      path: "alerts?limit=10",
+      ended: ALERTS.channels.removed,
+      content: () => content(actions),
+      load: () => actions.load(),
+    },
+    unauthorized,
+  );
+  const actions = new NotificationActions(dialog, changed);
+  await dialog.open();
 }
 
-/** What the user can do in the dialog. */
-export class NotificationsDialog {
-  #dialog = document.createElement("dialog");
-  /** @type {State} */
-  #state = { settings: null, recent: null, titles: new Map(), obstacle: findObstacle(), adding: null };
-  #isBusy = false;
-  #page;
+/** What the user can do in the dialog, and what it shows besides the last notifications. */
+export class NotificationActions {
+  /** Null until they are loaded. @type {Settings | null} */
+  settings = null;
+  /** Titles of tasks. @type {Map<number, string>} */
+  titles = new Map();
+  /** The form of a channel that is open. @type {Adding | null} */
+  adding = null;
+  #dialog;
+  #changed;
 
-  /** @param {Page} page */
-  constructor(page) {
-    this.#page = page;
-    this.#dialog.className = "sheet alerts";
-    this.#dialog.setAttribute("aria-labelledby", "alerts-title");
-    this.#dialog.addEventListener("close", () => this.#dialog.remove());
+  /** @param {ListDialog<RecentAlert>} dialog @param {() => void} changed */
+  constructor(dialog, changed) {
+    this.#dialog = dialog;
+    this.#changed = changed;
   }
 
-  async open() {
-    this.#draw({});
-    document.body.append(this.#dialog);
-    this.#dialog.showModal();
-    await this.#load();
+  /** The last notifications; null until they are loaded. */
+  get recent() {
+    return this.#dialog.rows;
   }
 
-  /** @param {boolean} on */
-  toggle = (on) =>
-    this.#work(async () => {
-      await this.#change("PATCH", "alerts/settings", { on });
-      this.#page.changed();
+  /** @param {Event} event */
+  toggle = ({ target }) => {
+    const input = /** @type {HTMLInputElement} */ (target);
+    const { checked: on } = input;
+    void this.#dialog.change(async () => {
+      if (await this.#change("alerts/settings", { on })) this.#changed();
+      else input.checked = !on;
     });
+  };
 
   /** @param {SubmitEvent} event */
   save = (event) => {
     event.preventDefault();
     const values = new FormData(/** @type {HTMLFormElement} */ (event.target));
     const [digest_time, quiet_from, quiet_until] = ["digest_time", "quiet_from", "quiet_until"].map((name) => String(values.get(name)) || null);
-    if ((quiet_from === null) !== (quiet_until === null)) return this.#draw({ problem: ALERTS.when.quietHalf });
+    if ((quiet_from === null) !== (quiet_until === null)) return this.#dialog.show({ problem: ALERTS.when.quietHalf });
     const remind = String(values.get("remind"));
     const settings = { remind: remind === "none" ? remind : Number(remind), digest_time, quiet_from, quiet_until };
-    void this.#work(() => this.#change("PATCH", "alerts/settings", settings, ALERTS.saved));
+    void this.#dialog.change(() => this.#change("alerts/settings", settings, ALERTS.saved));
   };
 
   /** Asks for the permission at once: browsers take it from a click alone. */
   addDevice = () =>
-    this.#work(async () => {
-      const { settings } = this.#state;
+    this.#dialog.change(async () => {
+      const { settings } = this;
       if (!settings) return;
       const isEnded = (findOwnChannel(settings.channels)?.problem ?? null) !== null;
       const asked = subscribe(settings.push_key, isEnded);
-      this.#draw({ status: ALERTS.device.adding });
-      const response = await this.#read(await register(await asked));
-      if (response) await this.#load(ALERTS.device.added);
+      this.#dialog.show({ status: ALERTS.device.adding });
+      try {
+        if (await this.#dialog.read(await register(await asked))) await this.#dialog.load(ALERTS.device.added);
+      } catch (error) {
+        if (!(error instanceof PushProblem)) throw error;
+        this.#dialog.show({ problem: error.message });
+      }
     });
 
-  /** Opens or closes the form of a kind. @param {string | null} kind */
-  show = (kind) => {
-    this.#draw({ adding: kind === null ? null : openForm(kind) });
-    /** @type {HTMLElement | null} */ (this.#dialog.querySelector("form.new input"))?.focus();
+  /** Opens the form of a kind, or closes it. @param {string} kind */
+  toggleForm = (kind) => {
+    this.adding = this.adding?.kind === kind ? null : openForm(kind);
+    this.#dialog.show();
+    this.#dialog.focus("form.new input");
   };
 
   /** @param {SubmitEvent} event */
   add = (event) => {
     event.preventDefault();
-    const kind = this.#state.adding?.kind;
+    const kind = this.adding?.kind;
     const fields = [...new FormData(/** @type {HTMLFormElement} */ (event.target))].map(([name, value]) => [name, String(value).trim()]);
     const target = Object.fromEntries(fields.filter(([, value]) => value));
-    void this.#work(async () => {
-      if (!(await this.#ask("POST", "alerts/channels", { kind, name: ALERTS.kinds[kind ?? ""], target }))) return;
-      this.#state.adding = null;
-      await this.#load(ALERTS.others.added);
-      this.#focusTitle();
+    void this.#dialog.change(async () => {
+      if (!(await this.#dialog.request("POST", "alerts/channels", { kind, name: ALERTS.kinds[kind ?? ""], target }))) return;
+      this.adding = null;
+      await this.#dialog.load(ALERTS.others.added);
+      this.#dialog.focus("h2"); // the form is gone
     });
   };
 
   /** @param {Channel} channel */
   test = ({ id }) =>
-    this.#work(async () => {
-      this.#draw({ status: ALERTS.channels.testing });
-      const response = await this.#ask("POST", `alerts/channels/${id}/test`);
+    this.#dialog.change(async () => {
+      this.#dialog.show({ status: ALERTS.channels.testing });
+      const response = await this.#dialog.request("POST", `alerts/channels/${id}/test`);
       if (!response) return;
       const { accepted, message } = await response.json();
-      await this.#load(message);
-      if (!accepted) this.#draw({ problem: message });
+      await this.#dialog.load(message);
+      if (!accepted) this.#dialog.show({ problem: message });
     });
 
   /** @param {Channel} channel @param {number} position which counts from 1 */
   move = ({ id }, position) =>
-    this.#work(async () => {
-      await this.#change("PATCH", `alerts/channels/${id}`, { position }, ALERTS.channels.moved);
-      this.#focusTitle();
+    this.#dialog.change(async () => {
+      const isMoved = await this.#change(`alerts/channels/${id}`, { position }, ALERTS.channels.moved);
+      if (isMoved) this.#dialog.focus("h2"); // the clicked button is gone, or is now that of another channel
     });
 
   /** @param {Channel} channel */
-  turn = ({ id, state }) => this.#work(() => this.#change("PATCH", `alerts/channels/${id}`, { on: state !== "on" }));
+  turn = ({ id, state }) => this.#dialog.change(() => this.#change(`alerts/channels/${id}`, { on: state !== "on" }));
 
-  /** @param {Channel} channel */
-  remove = (channel) =>
-    this.#work(async () => {
-      if (channel === findOwnChannel(this.#state.settings?.channels ?? [])) await unsubscribe();
-      await this.#change("DELETE", `alerts/channels/${channel.id}`, undefined, ALERTS.channels.removed);
-      this.#focusTitle();
+  /** @param {Channel} channel @param {MouseEvent} click */
+  remove = (channel, click) =>
+    this.#dialog.end(`alerts/channels/${channel.id}`, click, async () => {
+      if (channel === findOwnChannel(this.settings?.channels ?? [])) await unsubscribe();
     });
 
-  /** Does one thing at a time: after a click, another button may be below the pointer. @param {() => Promise<void>} work */
-  async #work(work) {
-    if (this.#isBusy) return;
-    this.#isBusy = true;
-    this.#dialog.ariaBusy = "true";
-    this.#draw({}); // announces the second status like the first
-    await work().catch((error) => {
-      if (!(error instanceof PushProblem)) throw error;
-      this.#draw({ problem: error.message });
-    });
-    this.#isBusy = false;
-    this.#dialog.ariaBusy = "false";
+  /** Loads what the dialog shows; resolves to whether that succeeded. */
+  async load() {
+    const [response, hasRows] = await Promise.all([this.#dialog.request("GET", "alerts/settings"), this.#dialog.loadRows()]);
+    if (response) this.settings = await response.json();
+    this.#dialog.draw();
+    void this.#loadTitles();
+    return Boolean(response) && hasRows;
   }
 
-  /** @param {string} method @param {string} path @param {object} [body] @param {string} [status] */
-  async #change(method, path, body, status) {
-    if (await this.#ask(method, path, body)) await this.#load(status);
-    else this.#draw({ problem: this.#state.problem }); // the switches show again what is stored
+  /** Changes what is stored, and shows it; resolves to whether it was changed. @param {string} path @param {object} body @param {string} [status] */
+  async #change(path, body, status) {
+    if (!(await this.#dialog.request("PATCH", path, body))) return false;
+    await this.#dialog.load(status);
+    return true;
   }
 
-  /** @param {string} [status] */
-  async #load(status) {
-    const [settings, recent] = await Promise.all([this.#ask("GET", "alerts/settings"), this.#ask("GET", `alerts?limit=${RECENT}`)]);
-    if (settings) this.#draw({ settings: await settings.json(), status });
-    if (!recent) return;
-    const { alerts } = await recent.json();
-    this.#draw({ recent: alerts, status });
-    await this.#loadTitles(alerts);
-    this.#draw({ status: this.#state.status, problem: this.#state.problem });
-  }
-
-  /** Loads the titles of the tasks, which alerts do not store. @param {RecentAlert[]} alerts */
-  async #loadTitles(alerts) {
-    const { titles } = this.#state;
-    const ids = new Set(alerts.flatMap(({ kind, tasks }) => (kind === "task" ? tasks : [])));
+  /** Loads the titles of the tasks, which alerts do not store. */
+  async #loadTitles() {
+    const { titles } = this;
+    const ids = new Set((this.recent ?? []).flatMap(({ kind, tasks }) => (kind === "task" ? tasks : [])));
     const load = async (/** @type {number} */ id) => {
       const response = await fetchFromHere(`tasks/${id}`).catch(() => null);
       if (response?.ok) titles.set(id, (await response.json()).title);
     };
     await Promise.all([...ids].filter((id) => !titles.has(id)).map(load));
-  }
-
-  /** @param {string} method @param {string} path @param {object} [body] */
-  async #ask(method, path, body) {
-    const init = body ? { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) } : {};
-    const response = await fetchFromHere(path, { method, cache: "no-store", ...init }).catch(() => null);
-    const isGone = method === "DELETE" && response?.status === 404; // it was removed elsewhere
-    return isGone ? response : this.#read(response);
-  }
-
-  /** Returns a successful response; otherwise says what is wrong. @param {Response | null} response */
-  async #read(response) {
-    if (response?.ok) return response;
-    if (response?.status === 401) return void (this.#dialog.isConnected && this.#page.unauthorized()); // else it is of a session before
-    this.#draw({ problem: response ? await sentence(response) : TEXTS.unreachable });
-  }
-
-  /** The clicked button is gone, or is now that of another channel. */
-  #focusTitle() {
-    this.#dialog.querySelector("h2")?.focus();
-  }
-
-  /** @param {Partial<State>} now */
-  #draw(now) {
-    this.#state = { ...this.#state, status: undefined, problem: undefined, obstacle: findObstacle(), ...now };
-    render(content(this.#state, this), this.#dialog);
+    this.#dialog.draw();
   }
 }

@@ -3,7 +3,7 @@ import { newKey } from "../http.js";
 import { html } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { ALERTS } from "./texts.js";
-/** @import {NotificationsDialog} from "./dialog.js" */
+/** @import {NotificationActions} from "./dialog.js" */
 
 /** An input of a channel's target; `suggest` returns what is in it at first. @typedef {{name: string, label: string, type: string, suggest?: () => string, optional?: boolean}} Input */
 
@@ -26,9 +26,9 @@ export const FORMS = {
 /** @param {string} kind @returns {Adding} */
 export const openForm = (kind) => ({ kind, values: Object.fromEntries(FORMS[kind].map(({ name, suggest }) => [name, suggest?.() ?? ""])) });
 
-/** @param {Adding} adding @param {NotificationsDialog} dialog */
-export const formView = ({ kind, values }, dialog) => html`
-  <form class="new" @submit=${dialog.add}>
+/** @param {Adding} adding @param {NotificationActions} actions */
+export const formView = ({ kind, values }, actions) => html`
+  <form class="new" @submit=${actions.add}>
     ${repeat(FORMS[kind], ({ name }) => `${kind}/${name}`, (input) => inputView(input, values[input.name]))}
     <p class="quiet">${ALERTS.others.leaves}</p>
     <button type="submit" class="button primary">${ALERTS.others.add}</button>

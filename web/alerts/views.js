@@ -4,36 +4,29 @@ import { TEXTS } from "../texts.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { FORMS, formView } from "./forms.js";
-import { findOwnChannel } from "./push.js";
+import { findObstacle, findOwnChannel } from "./push.js";
 import { ALERTS, reminderChoices, when } from "./texts.js";
-/** @import {NotificationsDialog, State} from "./dialog.js" */
+/** @import {NotificationActions} from "./dialog.js" */
 /** @import {Channel, RecentAlert, Settings} from "./types" */
 
-/** @param {State} state @param {NotificationsDialog} dialog */
-export const content = (state, dialog) => {
-  const { settings, status, problem } = state;
-  return html`
-    <h2 id="alerts-title" tabindex="-1" autofocus>${ALERTS.title}</h2>
-    ${settings ? [switchView(settings, dialog), settings.on ? [deviceView(state, dialog), channelsView(settings, dialog), othersView(state, dialog), timesView(settings, dialog)] : nothing, recentView(state)] : nothing}
-    <div class="end">
-      <p class="quiet" role="status" translate="no">${status ?? ""}</p>
-      ${problem ? html`<p class="problem" role="alert" dir="auto">${problem}</p>` : nothing}
-      <form method="dialog"><button type="submit" class="button">${TEXTS.close}</button></form>
-    </div>
-  `;
+/** @param {NotificationActions} actions */
+export const content = (actions) => {
+  const { settings } = actions;
+  if (!settings) return nothing;
+  const whenOn = () => [deviceView(settings, actions), channelsView(settings, actions), othersView(settings, actions), timesView(settings, actions)];
+  return [switchView(settings, actions), settings.on ? whenOn() : nothing, recentView(actions)];
 };
 
-/** @param {Settings} settings @param {NotificationsDialog} dialog */
-const switchView = ({ on }, dialog) => html`
-  <label class="check"><input type="checkbox" .checked=${on} @change=${() => dialog.toggle(!on)} /> ${ALERTS.on}</label>
+/** @param {Settings} settings @param {NotificationActions} actions */
+const switchView = ({ on }, actions) => html`
+  <label class="check"><input type="checkbox" .checked=${on} @change=${actions.toggle} /> ${ALERTS.on}</label>
   <p class="quiet">${on ? ALERTS.about : ALERTS.off}</p>
 `;
 
-/** Says whether this browser gets notifications, or why it cannot. @param {State} state @param {NotificationsDialog} dialog */
-function deviceView({ settings, obstacle }, dialog) {
-  const { channels = [], kinds = [] } = settings ?? {};
+/** Says whether this browser gets notifications, or why it cannot. @param {Settings} settings @param {NotificationActions} actions */
+function deviceView({ channels, kinds }, actions) {
   const push = kinds.find(({ kind }) => kind === "push");
-  const reason = push && !push.possible ? push.why_not : obstacle;
+  const reason = push && !push.possible ? push.why_not : findObstacle();
   const has = findOwnChannel(channels)?.state === "on";
   return html`
     <section aria-labelledby="alerts-device">
@@ -42,29 +35,29 @@ function deviceView({ settings, obstacle }, dialog) {
         ? html`<p>${ALERTS.device.has}</p>`
         : reason
           ? html`<p>${reason}</p><p class="quiet">${ALERTS.device.open}</p>`
-          : html`<p><button type="button" class="button primary" @click=${dialog.addDevice}>${ALERTS.device.add}</button></p>`}
+          : html`<p><button type="button" class="button primary" @click=${actions.addDevice}>${ALERTS.device.add}</button></p>`}
     </section>
   `;
 }
 
-/** @param {Settings} settings @param {NotificationsDialog} dialog */
-const channelsView = ({ channels }, dialog) => html`
+/** @param {Settings} settings @param {NotificationActions} actions */
+const channelsView = ({ channels }, actions) => html`
   <section aria-labelledby="alerts-channels">
     <h3 id="alerts-channels">${ALERTS.channels.title}</h3>
     <p class="quiet">${channels.length === 0 ? ALERTS.channels.none : channels.length > 1 ? ALERTS.channels.about : nothing}</p>
     <ol>
-      ${repeat(channels, ({ id }) => id, (channel, at) => channelView(channel, at, channel === findOwnChannel(channels), dialog))}
+      ${repeat(channels, ({ id }) => id, (channel, at) => channelView(channel, at, channel === findOwnChannel(channels), actions))}
     </ol>
   </section>
 `;
 
-/** @param {Channel} channel @param {number} at @param {boolean} isOwn whether it is this browser @param {NotificationsDialog} dialog */
-function channelView(channel, at, isOwn, dialog) {
+/** @param {Channel} channel @param {number} at @param {boolean} isOwn whether it is this browser @param {NotificationActions} actions */
+function channelView(channel, at, isOwn, actions) {
   const { name, target, state, problem, last_shown_at, last_sent_at } = channel;
   const texts = ALERTS.channels;
   const last = last_shown_at ? texts.shown(when(last_shown_at)) : last_sent_at ? texts.sent(when(last_sent_at)) : "";
   const condition = problem && state === "off" ? texts.stopped(problem.message) : [state === "on" ? texts.on : texts.off, last].filter(Boolean).join(", ");
-  const button = (/** @type {string} */ text, /** @type {() => void} */ click) =>
+  const button = (/** @type {string} */ text, /** @type {(event: MouseEvent) => void} */ click) =>
     html`<button type="button" class="text-button" aria-label="${text}: ${name}" @click=${click}>${text}</button>`;
   return html`
     <li>
@@ -74,34 +67,35 @@ function channelView(channel, at, isOwn, dialog) {
         ${problem && state === "on" ? html`<br /><span class="problem">${problem.message}</span>` : nothing}
       </div>
       <div class="buttons">
-        ${state === "on" ? button(texts.test, () => dialog.test(channel)) : nothing}
-        ${at > 0 ? button(texts.up, () => dialog.move(channel, at)) : nothing}
-        ${button(state === "on" ? texts.turnOff : texts.turnOn, () => dialog.turn(channel))} ${button(texts.remove, () => dialog.remove(channel))}
+        ${state === "on" ? button(texts.test, () => actions.test(channel)) : nothing}
+        ${at > 0 ? button(texts.up, () => actions.move(channel, at)) : nothing}
+        ${button(state === "on" ? texts.turnOff : texts.turnOn, () => actions.turn(channel))} ${button(texts.remove, (event) => actions.remove(channel, event))}
       </div>
     </li>
   `;
 }
 
-/** Offers the kinds that are no device, or says why they cannot be added. @param {State} state @param {NotificationsDialog} dialog */
-function othersView({ settings, adding }, dialog) {
-  const kinds = (settings?.kinds ?? []).filter(({ kind }) => kind in FORMS);
+/** Offers the kinds that are no device, or says why they cannot be added. @param {Settings} settings @param {NotificationActions} actions */
+function othersView(settings, actions) {
+  const { adding } = actions;
+  const kinds = settings.kinds.filter(({ kind }) => kind in FORMS);
   const offer = (/** @type {string} */ kind) =>
-    html`<button type="button" class="button" aria-expanded=${adding?.kind === kind} @click=${() => dialog.show(adding?.kind === kind ? null : kind)}>${ALERTS.kinds[kind]}</button>`;
+    html`<button type="button" class="button" aria-expanded=${adding?.kind === kind} @click=${() => actions.toggleForm(kind)}>${ALERTS.kinds[kind]}</button>`;
   return html`
     <details ?open=${adding !== null}>
       <summary>${ALERTS.others.title}</summary>
       <div class="row">${kinds.map(({ kind, possible }) => (possible ? offer(kind) : nothing))}</div>
       ${kinds.map(({ possible, why_not }) => (possible ? nothing : html`<p class="quiet">${why_not}</p>`))}
-      ${adding ? formView(adding, dialog) : nothing}
+      ${adding ? formView(adding, actions) : nothing}
     </details>
   `;
 }
 
-/** @param {Settings} settings @param {NotificationsDialog} dialog */
-const timesView = ({ remind, digest_time, quiet_from, quiet_until }, dialog) => html`
+/** @param {Settings} settings @param {NotificationActions} actions */
+const timesView = ({ remind, digest_time, quiet_from, quiet_until }, actions) => html`
   <section aria-labelledby="alerts-times">
     <h3 id="alerts-times">${ALERTS.when.title}</h3>
-    <form class="times" @submit=${dialog.save}>
+    <form class="times" @submit=${actions.save}>
       <label for="alerts-remind">${ALERTS.when.remind}</label>
       <select id="alerts-remind" name="remind">
         ${reminderChoices(remind).map(([value, text]) => html`<option value=${value} ?selected=${value === String(remind)}>${text}</option>`)}
@@ -121,7 +115,7 @@ const timeInput = (name, label, time) => html`
   <input id="alerts-${name}" name=${name} type="time" value=${time?.slice(0, 5) ?? ""} />
 `;
 
-/** Lists what became of the last notifications. @param {State} state */
+/** Lists what became of the last notifications. @param {NotificationActions} actions */
 const recentView = ({ recent, titles }) => html`
   <section aria-labelledby="alerts-recent">
     <h3 id="alerts-recent">${ALERTS.recent.title}</h3>
