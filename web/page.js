@@ -54,7 +54,7 @@ const list = {
   open: (taskId) => router.go({ task: taskId }),
 };
 const foot = new Foot(config, theme, {
-  alerts: () => showDialog(loadAlerts, (module, { unauthorized }) => module.showNotifications({ unauthorized, changed: () => void unshown?.begin() })),
+  alerts: () => showAlerts(),
   calendar: () => showDialog(loadCalendar, (module, { unauthorized }) => module.showCalendar(unauthorized)),
   memory: () => showDialog(loadMemory, (module, session) => module.showMemory({ say, ...session })),
   accessTokens: () => showDialog(loadAccessTokens, (module, { unauthorized }) => module.showAccessTokens(unauthorized)),
@@ -174,6 +174,7 @@ function enter(of) {
     const text = TEXTS.doTask(/** @type {CustomEvent} */ (event).detail.id);
     void assistant.element?.sendUserMessage({ text, newThread: true, allowAgents: true }); // the widget has no such option and shows the card
   });
+  tasks.addEventListener("todo-notifications", () => void showAlerts());
   tasks.addEventListener("todo-unauthorized", ({ target }) => target === panes.list && void askToSignIn());
 }
 
@@ -303,6 +304,9 @@ async function showDialog(load, show) {
   const module = await load();
   if (module && of && unsaved === of) show(module, sessionOf(of));
 }
+
+const showAlerts = () =>
+  showDialog(loadAlerts, (module, { unauthorized }) => module.showNotifications({ unauthorized, changed: () => void unshown?.begin() }));
 
 async function askToSignIn() {
   await clear();

@@ -656,6 +656,12 @@ export const LIST = {
     done: ["Nothing done yet", "Completed tasks show up here."],
     deleted: ["Nothing deleted", "Deleted tasks stay here for 30 days."],
   }),
+  /** Why a reminder does not reach the user; the first is what the assistant says, too. */
+  reminders: {
+    off: "To be reminded, switch on Notifications in the menu.",
+    noChannel: "To be reminded while this page is closed, add a channel under Notifications in the menu.",
+    open: "Notifications",
+  },
   /** @param {number} id */
   noTask: (id) => `There is no task ${id}. It may have been deleted for good.`,
   goToday: "Go to Today",

@@ -2,6 +2,7 @@
 import { addRequest as creating, changeRequest, deleteRequest, moveOverdueRequest } from "./data/api.js";
 import { dayWords, dueInGrammar, plusDays } from "../words.js";
 import { labelsOf } from "./fields.js";
+import { asksForReminder, findReminderProblem } from "./reminders.js";
 import { LIST } from "../texts.js";
 /** @import {HttpError} from "../chat/protocol.js" */
 /** @import {Outcome, StoredChange, TaskChange} from "./data/pending.js" */
@@ -16,7 +17,7 @@ const TOAST = 8000; // ms
 
 /** The button of a notice. @typedef {{text: string, act: () => unknown, command?: "undo" | "redo"}} Way */
 /** The fields that are shown until a change is saved. @typedef {Partial<Task> | ((task: Task) => Partial<Task>)} Shown */
-/** A message about a change or an error. `back` undoes it; with `stays` it is shown until the next notice. @typedef {{text: string, danger: boolean, back?: Way, show?: number | null, stays?: boolean}} Notice */
+/** A message about a change or an error. `back` undoes it; with `stays` it is shown until the next notice; `reminder` is why the task does not remind. @typedef {{text: string, danger: boolean, back?: Way, show?: number | null, stays?: boolean, reminder?: string}} Notice */
 
 /** The changes that a user can make. Each is shown at once, can be undone, and shows the error if it is rejected. */
 export class TaskActions {
@@ -117,10 +118,21 @@ export class TaskActions {
     if (!reverts) this.#ui.undo.remember({ batches, before });
     if (change.order < this.#withdrawn) return;
     if (reverts) return this.#notify(summary, { batches, about: reverts.about, redo: !reverts.redo });
-    if (!added) return this.#notify(`${summary}${describeNext(change, tasks, this.#ui.today)}`, { batches, about: summary });
-    const doubts = notUnderstood.map((words) => LIST.unread(words)).join(" ");
-    const about = `${summary} “${tasks[0]?.title ?? text}”`;
-    this.#notify(doubts ? `${about}. ${doubts}` : about, { batches, about }, tasks[0]?.id);
+    if (added) {
+      const doubts = notUnderstood.map((words) => LIST.unread(words)).join(" ");
+      const about = `${summary} “${tasks[0]?.title ?? text}”`;
+      this.#notify(doubts ? `${about}. ${doubts}` : about, { batches, about }, tasks[0]?.id);
+    } else this.#notify(`${summary}${describeNext(change, tasks, this.#ui.today)}`, { batches, about: summary });
+    if (asksForReminder(change, tasks)) void this.#explainReminder();
+  }
+
+  /** Adds to the notice about the change why its reminder does not reach the user. */
+  async #explainReminder() {
+    const { notice } = this;
+    const reminder = await findReminderProblem(this.#ui.api);
+    if (!reminder || !notice || this.notice !== notice) return;
+    this.#ui.announce(reminder);
+    this.#showNotice({ ...notice, reminder });
   }
 
   /** Says that a change is undone before it was sent. @param {StoredChange} change */

@@ -19,8 +19,8 @@ const TEXT_FIELDS = "textarea, select, input:not([type=checkbox])";
 
 /**
  * The list of tasks, a custom element. Its events: `todo-unauthorized` when nobody is signed in, `todo-selection` with the
- * selected tasks, `todo-changed` when it was loaded again, and `todo-place` when another view, filter or
- * task is shown (`replace`: because of `setPlace`).
+ * selected tasks, `todo-changed` when it was loaded again, `todo-place` when another view, filter or task is shown (`replace`: because
+ * of `setPlace`), `todo-delegate` when an agent shall do a task, and `todo-notifications` when the user wants to switch them on.
  */
 export class TodoTasks extends HTMLElement {
   /** The options, set before it is connected: `fetch`, whether agents can work on tasks, what is not saved yet, and what is shown first. */

@@ -68,6 +68,10 @@ export class Ui {
   /** Announces a text to screen readers. @param {string} text */
   announce = (text) => this.#element.announce(text);
 
+  openNotifications() {
+    this.#element.emit("todo-notifications");
+  }
+
   /** Whether the notice has the focus or the pointer. */
   get reading() {
     return this.#element.reading;

@@ -2,6 +2,7 @@
 import { HttpError, read, request } from "../../chat/protocol.js";
 import { LIST } from "../../texts.js";
 import { lengthOf } from "../../words.js";
+/** @import {Settings} from "../../alerts/types" */
 /** @import {Batch, Changed, Changes, Fields, Filter, Moment, Sort, Task, TaskPage, TaskPreview, View} from "../types" */
 
 const MAX_QUERY_LENGTH = 200;
@@ -15,7 +16,7 @@ const BATCHES = 60; // of 20 changes, their undos and their redos
  */
 /** A request without its key. @typedef {Omit<ChangeRequest, "key">} Operation */
 
-/** The requests of the list to `tasks`. */
+/** The requests of the list. */
 export class Api {
   /** @param {typeof fetch} send */
   constructor(send) {
@@ -48,6 +49,11 @@ export class Api {
   /** Loads how many open tasks each label has, the most used first. @returns {Promise<{label: string, count: number}[]>} */
   async labels() {
     return (await this.#request("tasks/counts")).labels;
+  }
+
+  /** Loads whether notifications are on, and their channels. @returns {Promise<Settings>} */
+  alertSettings() {
+    return this.#request("alerts/settings");
   }
 
   /** Loads the last batches of changes, the newest first. @returns {Promise<Batch[]>} */

@@ -99,8 +99,16 @@ export function noticeView(ui) {
   return repeat(notices, (notice) => notice, (notice) => barOf(notice, ui)); // the browser may translate the text of each
 }
 
+/** @param {string} problem why a task does not remind @param {Ui} ui */
+const reminderView = (problem, ui) => html`
+  <div class="reminder">
+    <p>${problem}</p>
+    <button type="button" class="text-button" @click=${() => ui.openNotifications()}>${LIST.reminders.open}</button>
+  </div>
+`;
+
 /** @param {Notice} notice @param {Ui} ui */
-function barOf({ text, back, danger, show = null }, ui) {
+function barOf({ text, back, danger, show = null, reminder }, ui) {
   const { actions: acts } = ui;
   return html`
     <div class="notice-bar ${danger ? "danger" : ""}" role=${danger ? "alert" : nothing}>
@@ -109,6 +117,7 @@ function barOf({ text, back, danger, show = null }, ui) {
       ${show !== null && !ui.task(show) ? html`<button type="button" class="text-button" @click=${() => ui.navigation.show(show)}>${LIST.showIt}</button>` : nothing}
       ${back ? html`<button type="button" class="text-button" data-part="undo" title=${back.command ? withKey(back.text, back.command) : nothing} @click=${() => acts.undo()}>${back.text}</button>` : nothing}
       ${iconButton("close", TEXTS.dismiss, () => acts.dismiss())}
+      ${reminder ? reminderView(reminder, ui) : nothing}
     </div>
   `;
 }

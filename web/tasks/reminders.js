@@ -1,0 +1,21 @@
+// @ts-check
+import { LIST } from "../texts.js";
+/** @import {Api} from "./data/api.js" */
+/** @import {StoredChange} from "./data/pending.js" */
+/** @import {Task} from "./types" */
+
+const WORDS = /\b(remind me|reminder)\b/i;
+
+/** Whether the user has asked for a reminder, by the words of a new task or in the editor. @param {StoredChange} change @param {Task[]} tasks as they are after it */
+export function asksForReminder({ added, text = "", as = {} }, tasks) {
+  if (!added) return Object.values(as).some(({ remind }) => typeof remind === "number");
+  return tasks.some(({ title, due, remind }) => typeof remind === "number" || (remind === null && due !== null && WORDS.test(text) && !WORDS.test(title)));
+}
+
+/** Returns why a reminder does not reach the user, "" if it does or if that is not known. @param {Api} api */
+export async function findReminderProblem(api) {
+  const settings = await api.alertSettings().catch(() => null);
+  if (!settings) return "";
+  if (!settings.on) return LIST.reminders.off;
+  return settings.channels.some(({ state }) => state === "on") ? "" : LIST.reminders.noChannel;
+}
