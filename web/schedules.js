@@ -93,7 +93,10 @@ export async function showSchedules({ unauthorized, open }) {
       const understood = await read(String(fields.get("text")));
       if (!understood) return;
       const { text, repeat, time, problem } = understood;
-      if (problem !== null) return dialog.show({ problem });
+      if (problem !== null) {
+        preview = null; // which says the same
+        return dialog.show({ problem });
+      }
       if (!(await dialog.request("POST", "schedules", { text, repeat, time, only_if_needed: fields.has("only") }))) return;
       form.reset();
       typed = "";
