@@ -8,8 +8,8 @@ const CACHES = "todo-page ";
 /** Whether this browser can open the page without a connection: it needs https or localhost. */
 const canWorkOffline = () => isSecureContext && "serviceWorker" in navigator;
 
-/** Registers the service worker, and says when one of a newer version has taken over. @param {(address: URL) => void} open shows the address of a notification that was clicked */
-export async function openOffline(open) {
+/** Registers the service worker, and says when one of a newer version has taken over. @param {(address: URL) => void} open shows the address of a notification that was clicked @param {() => void} snoozed a task was snoozed by one */
+export async function openOffline(open, snoozed) {
   if (!canWorkOffline()) return;
   const { serviceWorker } = navigator;
   const { worker } = window.early;
@@ -20,7 +20,10 @@ export async function openOffline(open) {
     if (replaces) showNewVersion();
     replaces = true;
   };
-  serviceWorker.onmessage = ({ data }) => data?.open && open(new URL(data.open, document.baseURI));
+  serviceWorker.onmessage = ({ data }) => {
+    if (data?.open) open(new URL(data.open, document.baseURI));
+    if (data?.snoozed) snoozed();
+  };
   await serviceWorker.register(workerUrl(), { updateViaCache: "none" }).catch(() => {}); // there is no connection
 }
 

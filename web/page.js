@@ -183,14 +183,16 @@ async function beginBackgroundWork() {
   const modules = await Promise.all([import("./alerts/unshown.js"), import("./offline.js"), import("./profile.js")]).catch(() => null);
   if (!modules || !panes.list) return; // the server cannot be reached, or they have signed out meanwhile
   const [{ UnshownAlerts }, { openOffline }, { followProfile }] = modules;
-  unshown ??= new UnshownAlerts(fetchFromHere, openAddress);
+  unshown ??= new UnshownAlerts({ send: fetchFromHere, open: openAddress, snoozed });
   void askForZone(followProfile);
-  await openOffline(openAddress);
+  await openOffline(openAddress, snoozed);
   if (panes.list) await unshown.begin();
 }
 
 /** Shows what a notification is about. @param {URL} address which the server may have made with another name of its own */
 const openAddress = (address) => router.go(parse(address) ?? { view: "today" });
+
+const snoozed = () => panes.list?.reload();
 
 /** Shows the name of the profile, and asks for the time zone if this device is in another one. @param {typeof import("./profile.js").followProfile} followProfile */
 async function askForZone(followProfile) {

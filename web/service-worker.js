@@ -150,6 +150,7 @@ async function act({ notification, action }) {
   const result = await request(data?.key, action).catch(() => null);
   if (!result) await open(data?.url);
   else if (!result.done) await notify(title, result.message, { tag, data: { url: data.url } });
+  else if (action === "snooze") for (const page of await worker.clients.matchAll({ type: "window" })) page.postMessage({ snoozed: true });
   await acknowledged;
 }
 

@@ -656,6 +656,8 @@ export const LIST = {
     done: ["Nothing done yet", "Completed tasks show up here."],
     deleted: ["Nothing deleted", "Deleted tasks stay here for 30 days."],
   }),
+  /** @param {string} when */
+  snoozedUntil: (when) => `snoozed until ${when}`,
   /** Why a reminder does not reach the user; the first is what the assistant says, too. */
   reminders: {
     off: "To be reminded, switch on Notifications in the menu.",

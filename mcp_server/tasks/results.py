@@ -54,6 +54,11 @@ def render_row(row: Mapping[str, Any], *, user_id: str) -> Result:
     return {**task, "deleted": True if deleted_at else None, "deleted_at": moment}
 
 
+def render_listed_row(row: Mapping[str, Any], *, user_id: str) -> Result:
+    """Renders a row for the read routes, with until when its alert is snoozed, which is no field of a task."""
+    return {**render_row(row, user_id=user_id), "snoozed_until": row.get("snoozed_until")}
+
+
 def render_changed(log: Sequence[LoggedChange], ids: Sequence[int], *, user_id: str) -> Result:
     following = {change.task.series: change.task for change in log if change.before is None}
     changed = {change.task.id: change for change in log if change.before is not None}

@@ -358,18 +358,26 @@ async def test_names_of_channels(page: httpx2.AsyncClient) -> None:
     assert (await add_webhook(page, "4", "Webhook"))["name"] == "Webhook"
 
 
-async def test_done_and_snooze(page: httpx2.AsyncClient, stack: Stack, receiver: Receiver) -> None:
+async def test_done_and_snooze(
+    page: httpx2.AsyncClient, user: User, stack: Stack, rows: AlertRows, receiver: Receiver
+) -> None:
     await add_webhook(page, "first")
     first, second = await add_due_task(page, stack, "call mum"), await add_due_task(page, stack, "water the plants")
     await until(lambda: len(receiver.at("first")) == 2)
     keys = {body["task"]: body["key"] for body in receiver.at("first")}
     snoozed = await page.post(f"/alerts/{keys[first]}/snooze", json={"minutes": 1})
     assert snoozed.json() == {"done": True, "message": "You are notified again in 1 minute."}
+    [listed] = [task for task in (await page.get("/tasks?view=all")).json()["tasks"] if task["id"] == first]
+    statement = "SELECT snoozed_until AS instant FROM tasks WHERE user_id = %(user)s AND id = %(task)s"
+    [stored] = rows.all(statement, user=user.name, task=first)
+    for read in (listed, (await page.get(f"/tasks/{first}")).json()):
+        assert datetime.fromisoformat(read["snoozed_until"]) == stored["instant"].replace(microsecond=0)
     done = [(await page.post(f"/alerts/{keys[second]}/done")).json()["done"] for _ in range(2)]
     assert done == [True, False], "it was completed by the first request"
     assert (await page.get(f"/tasks/{second}")).json()["status"] == "completed"
     # What was meant is another date by now.
     await page.patch(f"/tasks/{first}", json={"due": "2026-12-24 10:00"})
+    assert (await page.get(f"/tasks/{first}")).json()["snoozed_until"] is None
     for action, body in (("done", None), ("snooze", {"minutes": 10})):
         response = await page.post(f"/alerts/{keys[first]}/{action}", json=body)
         assert response.json() == {

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -96,11 +96,14 @@ async def test_push_is_shown_acknowledged_and_done(
 async def test_push_is_snoozed(open_page: OpenPage, user: User, tasks: TaskApi, rows: AlertRows) -> None:
     device = await open_device(open_page)
     message = await sent_alert(device, user, tasks, rows)
+    await task_list.see(device.page, "All")
     await device.push(message)
     await device.until_shown(TITLE)
     await device.click(message["key"], "snooze")
     [row] = rows.all("SELECT snoozed_until, created_at FROM tasks WHERE user_id = %(user)s", user=user.name)
     assert timedelta(minutes=10) <= row["snoozed_until"] - row["created_at"] < timedelta(minutes=15), row
+    again = f"{row['snoozed_until'].astimezone(UTC):%-I:%M}"
+    await expect(task_list.row(device.page, TITLE)).to_contain_text(re.compile(rf"snoozed until (Tomorrow )?{again}\s"))
     assert (await device.shown(), await device.opened()) == ([], [])
 
 

@@ -10,7 +10,7 @@ import { ALERTS } from "./texts.js";
 const MESSAGES = ALERTS.inPage;
 const SNOOZE_MINUTES = 10;
 
-/** @typedef {{send: typeof fetch, open: (address: URL) => void}} Page */
+/** `open` shows what an alert is about; `snoozed`: a task was snoozed. @typedef {{send: typeof fetch, open: (address: URL) => void, snoozed: () => void}} Page */
 
 /** What is shown, by its key; `problem`: why an action was not done. @type {Map<string, {alert: Alert, problem?: string}>} */
 const shown = new Map();
@@ -61,6 +61,7 @@ function row({ alert, problem }, page) {
   };
   const act = (/** @type {string} */ action, /** @type {object} */ values) => async () => {
     const response = await post(page, `alerts/${encodeURIComponent(key)}/${action}`, values);
+    if (response?.ok && action === "snooze") page.snoozed();
     if (!shown.has(key)) return; // it was dismissed, or the user has left meanwhile
     const result = response?.ok ? await response.json() : null;
     if (result?.done) return dismiss();

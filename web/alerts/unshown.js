@@ -1,6 +1,7 @@
 // @ts-check
 import { showInPage, removeFromPage } from "./in-page.js";
 import { findRegistration, reconcile } from "./push.js";
+/** @import {Page} from "./in-page.js" */
 /** @import {Alert, Settings} from "./types" */
 
 const PAUSE = 20_000; // ms
@@ -14,13 +15,11 @@ export class UnshownAlerts {
   #timer;
   /** Counts the beginnings: a response of before the last one is dropped. */
   #begun = 0;
-  #fetch;
-  #open;
+  #page;
 
-  /** @param {typeof fetch} send @param {(address: URL) => void} open shows what an alert is about */
-  constructor(send, open) {
-    this.#fetch = send;
-    this.#open = open;
+  /** @param {Page} page */
+  constructor(page) {
+    this.#page = page;
     document.addEventListener("visibilitychange", () => this.#timer !== undefined && !document.hidden && void this.#check());
   }
 
@@ -50,13 +49,13 @@ export class UnshownAlerts {
     /** @type {{alerts: Alert[]} | null} */
     const unshown = await this.#read("alerts/unshown");
     if (!unshown || begun !== this.#begun) return;
-    if (!worker) showInPage(unshown.alerts, { send: this.#fetch, open: this.#open });
+    if (!worker) showInPage(unshown.alerts, this.#page);
     else if (unshown.alerts.length > 0) worker.postMessage({ alerts: unshown.alerts });
   }
 
   /** @param {string} path @returns {Promise<any>} null without a successful response */
   async #read(path) {
-    const response = await this.#fetch(path, { cache: "no-store" }).catch(() => null);
+    const response = await this.#page.send(path, { cache: "no-store" }).catch(() => null);
     return response?.ok ? response.json().catch(() => null) : null;
   }
 }

@@ -94,6 +94,11 @@ export class TodoTasks extends HTMLElement {
     this.#ui?.reader.poller.poll();
   }
 
+  /** Loads the list again: what belongs to a task has changed that is no field of it. */
+  reload() {
+    void this.#ui?.reader.refresh();
+  }
+
   /** What is shown. @returns {ListPlace & {view: View}} */
   get place() {
     return this.#ui?.navigation.place ?? { view: "today", filter: NO_FILTER, task: null };

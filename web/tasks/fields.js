@@ -3,6 +3,7 @@ import { icon } from "../icons.js";
 import { LIST } from "../texts.js";
 import { html } from "../vendor/lit-html/lit-html.js";
 import { dueInGrammar, dueWords, isBlank, isPast, LANGUAGE, leadTimeWords, lengthOf, reminderWords, removeBidiControls, repeatWords } from "../words.js";
+/** @import {Clock} from "./data/reader.js" */
 /** @import {Task, TaskPreview} from "./types" */
 /** @import {Ui} from "./ui.js" */
 
@@ -118,8 +119,8 @@ export const FIELDS = [
       return written.date && written.time ? "" : "Add a time for this reminder.";
     },
     send: ({ written }) => reminderOf(written) ?? "default",
-    row: ({ remind, status }) => {
-      const words = status === "pending" && reminderWords(remind);
+    row: ({ remind, status, snoozed_until }, { clock }) => {
+      const words = status === "pending" && (snoozeWords(snoozed_until, clock) || reminderWords(remind));
       return words && html`<span title=${words}>${icon("bell")}<span class="words">${words}</span></span>`;
     },
   },
@@ -186,6 +187,15 @@ function reminderOf({ remind, minutes }) {
   if (remind === "none") return "none";
   const written = remind === "other" ? minutes.trim() : remind.slice(1);
   return /^\d+$/.test(written) ? Number(written) : NaN;
+}
+
+/** Returns until when a notification is put off, "" if it is not. @param {string | null | undefined} until @param {Clock} clock */
+function snoozeWords(until, clock) {
+  const { now } = clock;
+  if (!until) return "";
+  const { day, time } = clock.momentOf(until);
+  if (`${day} ${time}` <= `${now.day} ${now.time}`) return "";
+  return LIST.snoozedUntil(dueWords({ due: day === now.day ? null : day, time }, now.day));
 }
 
 /** @param {string} text */

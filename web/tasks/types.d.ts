@@ -17,6 +17,8 @@ export interface Task {
   /** Instants. */
   completed: string | null;
   deleted: string | null;
+  /** When its notification comes again; the response to a change does not have it. */
+  snoozed_until?: string | null;
 }
 
 /** A day and a clock time where the user is. */

@@ -71,7 +71,7 @@ async def list_tasks(
             time_zone=page["time_zone"],
             total=page["total"],
             sections=page["sections"],
-            tasks=[*map(schemas.Task.from_tool, page["tasks"])],
+            tasks=[*map(schemas.ListedTask.from_tool, page["tasks"])],
             next_cursor=page["next_cursor"],
             last=page["last"],
             days=done["days"],
@@ -128,10 +128,10 @@ async def preview_task(
 
 
 @router.get("/tasks/{task_id}", responses=errors(404))
-async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.Task:
+async def get_task(services: AppServices, user: LimitedUser, task_id: TaskId) -> schemas.ListedTask:
     with _translated_errors():
         found = await services.tools.get_json("tasks", user_id=user.user_id, ids=task_id)
-        tasks = [*map(schemas.Task.from_tool, found["tasks"])]
+        tasks = [*map(schemas.ListedTask.from_tool, found["tasks"])]
     if not tasks:
         raise NotFound.of("task", str(task_id))
     return tasks[0]

@@ -48,6 +48,13 @@ class Task(TaskFields):
         return cls.model_validate({**task, **moments, "status": status, "due": due["date"], "time": due["time"]})
 
 
+class ListedTask(Task):
+    """A task as it is read."""
+
+    snoozed_until: datetime | None = None
+    """When its notification comes again."""
+
+
 class TaskPreview(BaseModel):
     """What a text says of a new task; spans of the kind `unread` look like a date that was not understood."""
 
@@ -99,7 +106,7 @@ class TaskPage(BaseModel):
     time_zone: str
     total: int
     sections: list[Section]
-    tasks: list[Task]
+    tasks: list[ListedTask]
     next_cursor: str | None
     last: int
     days: list[Day] | None = None

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString, Self
@@ -54,11 +54,18 @@ class Selection:
         size = {"most": limit + 1, "offset": offset, "page_bytes": statements.MAX_PAGE_BYTES}
         return statement, {**self.values, **size}
 
-    def render_page(self, rows: Sequence[Mapping[str, Any]], limit: int, caller: Caller) -> Result:
+    def render_page(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        limit: int,
+        caller: Caller,
+        *,
+        render: Callable[..., Result] = render_row,
+    ) -> Result:
         page = rows[:limit]
         is_last = not rows or rows[0]["matches"] == len(page)
         return {
-            "tasks": [render_row(row, user_id=caller.user_id) for row in page],
+            "tasks": [render(row, user_id=caller.user_id) for row in page],
             "next_cursor": None if is_last else write_cursor(self.query, page[-1], self.clock),
             "now": self.now.instant.astimezone(self.now.zone),
             "time_zone": self.now.zone.key,

@@ -11,7 +11,7 @@ from mcp_server.tasks import zones
 from mcp_server.tasks.changes import UNDO_PERIOD, Caller
 from mcp_server.tasks.fields import BRIEF_COLUMNS, TASK_COLUMNS
 from mcp_server.tasks.lists.statements import COMPLETION, DELETED
-from mcp_server.tasks.results import Result, render_row
+from mcp_server.tasks.results import Result, render_listed_row
 
 MAX_IDS = 200  # their tasks are rendered in one go
 _BY_IDS = "WHERE user_id = %(user)s AND id = ANY(%(ids)s::bigint[])"
@@ -38,10 +38,11 @@ async def read_by_ids(database: Database, caller: Caller, ids: Collection[int]) 
     values = {"ids": [*ids], "since": caller.clock() - UNDO_PERIOD}
     columns = TASK_COLUMNS if len(ids) == 1 else BRIEF_COLUMNS
     async with database.transaction(caller.user_id) as tx:
-        existing = await tx.execute(f"SELECT {columns} FROM tasks {_BY_IDS}", **values)
+        existing = await tx.execute(f"SELECT {columns}, snoozed_until FROM tasks {_BY_IDS}", **values)
         deleted = await tx.execute(f"SELECT {columns}, deleted_at {_DELETED_BY_IDS}", **values)
         changes = await tx.execute(_LAST_CHANGES, **values)
-    tasks = [render_row(row, user_id=caller.user_id) for row in [*await existing.fetchall(), *await deleted.fetchall()]]
+    rows = [*await existing.fetchall(), *await deleted.fetchall()]
+    tasks = [render_listed_row(row, user_id=caller.user_id) for row in rows]
     return {"tasks": sorted(tasks, key=lambda task: task["id"]), "last_changes": await changes.fetchall()}
 
 

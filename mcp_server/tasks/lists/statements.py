@@ -116,7 +116,7 @@ def select_page(
         page = f"SELECT {TASK_COLUMNS}, deletion, deleted_at FROM {DELETED}{where} {limits}"
     else:
         page = f"""
-        SELECT {TASK_COLUMNS} FROM (SELECT id AS chosen FROM {_TASKS}{where} {limits}) ids
+        SELECT {TASK_COLUMNS}, snoozed_until FROM (SELECT id AS chosen FROM {_TASKS}{where} {limits}) ids
         JOIN tasks ON user_id = %(user)s AND id = chosen"""
     return f"""
 SELECT * FROM (

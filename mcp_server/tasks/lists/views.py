@@ -18,7 +18,7 @@ from mcp_server.tasks.changes import UNDO_PERIOD, Caller
 from mcp_server.tasks.lists import reads, statements
 from mcp_server.tasks.lists.pages import Selection
 from mcp_server.tasks.lists.query import ListQuery
-from mcp_server.tasks.results import Result
+from mcp_server.tasks.results import Result, render_listed_row
 from mcp_server.tasks.zones import Now
 
 MAX_OFFSET = 10_000
@@ -113,7 +113,7 @@ async def list_view(tx: Transaction, caller: Caller, query: ViewQuery) -> Result
     # In a thread, because ten thousand moments take 10 ms.
     sections = await asyncio.to_thread(_render_sections, query, (await counted.fetchall())[0]["sections"], now.zone)
     return {
-        **selection.render_page(await page.fetchall(), query.limit, caller),
+        **selection.render_page(await page.fetchall(), query.limit, caller, render=render_listed_row),
         "total": sum(section["count"] for section in sections),
         "sections": sections,
         "last": (await newest.fetchall())[0]["last"] or 0,

@@ -172,22 +172,25 @@ export class Reader {
 /** @param {View} view @param {Sort} sort */
 const nameOf = (view, sort) => `${view} ${sort}`;
 
+const TWO_DIGITS = /** @type {const} */ ("2-digit");
+const PARTS = /** @type {const} */ ({ year: "numeric", month: TWO_DIGITS, day: TWO_DIGITS, hour: TWO_DIGITS, minute: TWO_DIGITS, hourCycle: "h23" });
+
 /** The user's local time, set by each response of the server, to the minute; the seconds are those of the device. */
 export class Clock {
   #serverTime = localNow();
   #receivedAt = performance.now();
   /** @type {Intl.DateTimeFormat | null} */
-  #dayFormat = null;
+  #format = null;
 
   /** @param {string} now like "2026-11-23T11:20" @param {string} zone */
   set(now, zone) {
     this.#serverTime = Date.parse(`${now.slice(0, 16)}Z`) + (Date.now() % 60_000);
     this.#receivedAt = performance.now();
-    if (this.#dayFormat?.resolvedOptions().timeZone === zone) return;
+    if (this.#format?.resolvedOptions().timeZone === zone) return;
     try {
-      this.#dayFormat = new Intl.DateTimeFormat("en", { timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit" });
+      this.#format = new Intl.DateTimeFormat("en", { timeZone: zone, ...PARTS });
     } catch {
-      this.#dayFormat = null; // the browser does not know this zone
+      this.#format = null; // the browser does not know this zone
     }
   }
 
@@ -197,11 +200,21 @@ export class Clock {
     return { day: text.slice(0, 10), time: text.slice(11, 16) };
   }
 
+  /** Returns an instant in the user's zone. @param {string} instant @returns {Moment} */
+  momentOf(instant) {
+    const parts = this.#partsOf(instant);
+    return { day: this.dayOf(instant), time: parts ? `${parts.hour}:${parts.minute}` : instant.slice(11, 16) };
+  }
+
   /** Returns the day of an instant in the user's zone. @param {string} instant */
   dayOf(instant) {
-    if (!this.#dayFormat) return instant.slice(0, 10);
-    const parts = Object.fromEntries(this.#dayFormat.formatToParts(new Date(instant)).map(({ type, value }) => [type, value]));
-    return `${parts.year}-${parts.month}-${parts.day}`;
+    const parts = this.#partsOf(instant);
+    return parts ? `${parts.year}-${parts.month}-${parts.day}` : instant.slice(0, 10);
+  }
+
+  /** @param {string} instant */
+  #partsOf(instant) {
+    return this.#format && Object.fromEntries(this.#format.formatToParts(new Date(instant)).map(({ type, value }) => [type, value]));
   }
 }
 
