@@ -113,6 +113,22 @@ async def test_dialog_lists_recent_notifications(open_page: OpenPage, tasks: Tas
     await expect(page).to_have_url(re.compile("/t/1$"))
 
 
+async def test_end_of_the_dialog_covers_nothing_that_has_the_focus(open_page: OpenPage) -> None:
+    api = AlertsApi(PHONE, OLD_PHONE, NTFY)
+    page = await open_page(prepare=api.prepare, viewport={"width": 360, "height": 500})
+    dialog = await open_dialog(page)
+    await screen.button(dialog, "Send a test: Chrome on Android").click()
+    await expect(dialog.get_by_role("status")).to_have_text("The notification was accepted.")
+    await dialog.get_by_role("checkbox").focus()
+    save = screen.button(dialog, "Save")
+    while not await save.evaluate("button => button === document.activeElement"):
+        await page.keyboard.press("Tab")
+        assert await dialog.evaluate(
+            "dialog => document.activeElement.getBoundingClientRect().bottom"
+            " <= dialog.querySelector('.end').getBoundingClientRect().top"
+        ), await page.evaluate("document.activeElement.outerHTML")
+
+
 async def test_times_are_saved(open_page: OpenPage) -> None:
     api = AlertsApi(PHONE)
     page = await open_page(prepare=api.prepare)
