@@ -2,7 +2,6 @@
 import { addRequest as creating, changeRequest, deleteRequest, moveOverdueRequest } from "./data/api.js";
 import { dayWords, dueInGrammar, plusDays } from "../words.js";
 import { labelsOf } from "./fields.js";
-import { asksForReminder, findReminderProblem } from "./reminders.js";
 import { LIST } from "../texts.js";
 /** @import {HttpError} from "../chat/protocol.js" */
 /** @import {Outcome, StoredChange, TaskChange} from "./data/pending.js" */
@@ -123,13 +122,14 @@ export class TaskActions {
       const about = `${summary} “${tasks[0]?.title ?? text}”`;
       this.#notify(doubts ? `${about}. ${doubts}` : about, { batches, about }, tasks[0]?.id);
     } else this.#notify(`${summary}${describeNext(change, tasks, this.#ui.today)}`, { batches, about: summary });
-    if (asksForReminder(change, tasks)) void this.#explainReminder();
+    void this.#explainReminder(change, tasks);
   }
 
-  /** Adds to the notice about the change why its reminder does not reach the user. */
-  async #explainReminder() {
+  /** Adds to the notice about a change why its reminder does not reach the user. @param {StoredChange} change @param {Task[]} tasks */
+  async #explainReminder(change, tasks) {
     const { notice } = this;
-    const reminder = await findReminderProblem(this.#ui.api);
+    const { findReminderProblem } = await this.#ui.loadControls();
+    const reminder = await findReminderProblem(change, tasks, this.#ui.api);
     if (!reminder || !notice || this.notice !== notice) return;
     this.#ui.announce(reminder);
     this.#showNotice({ ...notice, reminder });

@@ -1,5 +1,6 @@
 // @ts-check
 /** What the user opens, drags and types in the list: loaded once it is shown, because it is not needed before. */
+export { findReminderProblem } from "./reminders.js";
 export { perform } from "./commands.js";
 export { Dragging } from "./drag.js";
 export { Swiping } from "./swipe.js";
