@@ -147,7 +147,8 @@ ACROSS_USERS = {
         "TABLE (user_id text)",
         """
         SELECT profiles.user_id FROM profiles WHERE calendar_hash = hash AND NOT EXISTS (
-            SELECT FROM accounts WHERE accounts.user_id = profiles.user_id AND accounts.disabled_at IS NOT NULL
+            SELECT FROM accounts
+            WHERE accounts.user_id = profiles.user_id AND coalesce(disabled_at, provider_refused_at) IS NOT NULL
         )
         """,
     ),

@@ -183,8 +183,10 @@ async def test_end(name: str, browser: OidcBrowser, provider: IdentityProvider, 
 async def test_signing_in_again(
     changes: dict[str, Any], browser: OidcBrowser, provider: IdentityProvider, stored: StoredSessions
 ) -> None:
-    """Until then, the user has no notifications and no scheduled runs."""
+    """Until then, the user has no notifications, no scheduled runs and no calendar."""
     claims = provider.claims
+    calendar = (await browser.http.post("/calendar", headers=browser.own)).json()["url"]
+    assert (await browser.http.get(calendar)).status_code == 200
     for field, value in changes.items():
         setattr(provider, field, value)
     stored.make_due()
@@ -192,10 +194,12 @@ async def test_signing_in_again(
     provider.claims = {}
     await browser.sign_in()
     assert (await browser.session(), stored.is_refused()) == (None, True)
+    assert (await browser.http.get(calendar)).status_code == 404
     provider.claims = claims
     await browser.sign_in()
     assert await browser.session()
     assert not stored.is_refused()
+    assert (await browser.http.get(calendar)).status_code == 200
 
 
 async def test_end_of_one_of_two_sessions(
