@@ -23,6 +23,7 @@ from uvicorn.supervisors import Multiprocess
 
 from common.fair_shares import FairQueue
 from common.server.connection import LimitedConnection
+from common.server.freed_memory import give_back_freed_memory
 from common.server.limits import THIS_MACHINE, ClientLimits
 
 log = logging.getLogger(__name__)
@@ -188,6 +189,7 @@ def _create_app(create_app: Callable[[str], ASGIApp], url: str) -> ASGIApp:
     gc.disable()  # until it serves: imports create what stays, and collections would take a sixth of the start
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_end_after, args=(parent,), daemon=True).start()
+    give_back_freed_memory()
     try:
         return create_app(url)
     except Exception:
