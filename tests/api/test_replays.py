@@ -101,7 +101,8 @@ async def at(services: Services, user: User, url: str, **environment: str) -> As
 async def approve(user: User, expected: str) -> None:
     waiting = await wait_for_approval(user, CHAT)
     await APIS["run_api"].decide(user, waiting, approved=True, reason=None)
-    assert text_of(await user.runs.read(CHAT, waiting.run)) == expected
+    events = await user.runs.read(CHAT, waiting.run)
+    assert text_of(events) == expected, events
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -26,6 +26,7 @@ READY = "A new version is ready."
 VERSIONS = """async () => (await caches.keys()).map((name) => name.split(" ").at(-1))"""
 LOOK_FOR_NEW_VERSION = """async () => {
     const registration = await navigator.serviceWorker.getRegistration();
+    await registration.update().catch(() => {}); // which joins a look that began before the release
     const problem = await registration.update().then(() => null, ({ name }) => name);
     while (registration.installing) await new Promise((resolve) => setTimeout(resolve, 20));
     return problem;

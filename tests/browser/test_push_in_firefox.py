@@ -57,7 +57,8 @@ def encrypted(target: dict[str, Any], title: str, body: str) -> bytes:
 
 async def shown(browser: Firefox) -> list[list[str]]:
     await browser.evaluate(SHOWN)
-    return await browser.evaluate("window.shown ?? []")
+    await browser.until("window.shown")
+    return await browser.evaluate("window.shown")
 
 
 async def test_push_in_firefox(user: User, rows: AlertRows) -> None:
