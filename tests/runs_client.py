@@ -77,8 +77,13 @@ def id_of(events: list[RunEvent]) -> str:
 
 
 def text_of(events: list[RunEvent]) -> str:
-    """Joins the deltas of the answer."""
+    """Joins the deltas of the answer, for a reader from its beginning on."""
     return "".join(event.data["content"] for event in events if event.name == "answer_delta")
+
+
+def answers_of(events: list[RunEvent]) -> list[str]:
+    """Returns the texts of complete answers, which every reader gets: one who comes later gets no deltas of them."""
+    return [event.data["content"] for event in events if event.name == "answer" and "agent" not in event.data]
 
 
 def agent_events(events: list[RunEvent]) -> list[dict[str, Any]]:
