@@ -97,7 +97,7 @@ class ProviderSessions:
             await tx.execute(_ADD, session=session_id, sealed=sealed, seconds=seconds)
 
     async def refuse(self, user_id: str, *, if_signed_out: bool = False) -> None:
-        """Ends the notifications and scheduled runs of a user until they sign in again.
+        """Ends the notifications, scheduled runs and calendar link of a user until they sign in again.
 
         With `if_signed_out`, it does so only if no session of theirs is open.
         """

@@ -49,7 +49,7 @@ class Task(TaskFields):
 
 
 class ListedTask(Task):
-    """A task as it is read."""
+    """A task of a list, or at its own address: with what only its notifications change."""
 
     snoozed_until: datetime | None = None
     """When its notification comes again."""
