@@ -157,6 +157,19 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def make_storable(value: Any) -> Any:
+    """Returns a JSON value whose texts and names are `storable`: programs write any characters."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [make_storable(one) for one in value]
+        case dict():
+            return {storable(str(name)): make_storable(one) for name, one in value.items()}
+        case _:
+            return value
+
+
 def parse_json(text: str) -> Any:
     """The value of a JSON text, or `INVALID`. Line breaks may stand in its strings."""
     try:

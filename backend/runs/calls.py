@@ -13,7 +13,7 @@ from backend.cards.approvals import can_show_whole, describe_call, find_named_ta
 from backend.cards.current_tasks import load_titles
 from backend.conversations.approvals import load_consents
 from backend.conversations.records import ModelTurn, Run, ToolCall
-from backend.model.tool_calls import is_object, storable
+from backend.model.tool_calls import is_object, make_storable, storable
 from backend.tools.approval_policy import Policy, count_deleted
 from backend.tools.connection import FailedOutput
 from backend.tools.table import find_tool
@@ -62,7 +62,7 @@ def limit_calls(calls: Sequence[ToolCall], turn: ModelTurn, *, max_tokens: int |
 def add_result(call: ToolCall, item: ResponseFunctionToolCall, result: Any, seconds: float) -> None:
     """Adds what a tool returned to a call that was made; what failed without an error has its state already."""
     call.seconds = seconds
-    call.details = _make_storable(call.details)
+    call.details = make_storable(call.details)
     call.output = storable(get_text(ItemHelpers.tool_call_output_item(item, result)["output"]))
     if call.state != "failed":
         call.state = "failed" if isinstance(result, FailedOutput) else "done"
@@ -141,19 +141,6 @@ def _normalize(arguments: str) -> str:
         return json.dumps(json.loads(arguments or "{}"), sort_keys=True, separators=(",", ":"))
     except ValueError:
         return arguments
-
-
-def _make_storable(value: Any) -> Any:
-    """Returns the JSON value without characters that PostgreSQL cannot store: programs write any bytes."""
-    match value:
-        case str():
-            return storable(value)
-        case list():
-            return [_make_storable(one) for one in value]
-        case dict():
-            return {storable(str(name)): _make_storable(one) for name, one in value.items()}
-        case _:
-            return value
 
 
 def get_text(output: str | Sequence[Any]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from backend.model.tool_calls import ParsedToolCall, storable
+from backend.model.tool_calls import ParsedToolCall, make_storable
 
 Replay = dict[str, Any]
 ITEMS = "reasoning_items"
@@ -58,7 +58,7 @@ class ReplayCollector:
             message = {ITEMS: message[ITEMS]}
         if self._chars + len(json.dumps(of_calls)) > _MAX_CHARS or not (message or any(of_calls)):
             return None
-        return _make_storable({"message": message, "calls": of_calls})
+        return make_storable({"message": message, "calls": of_calls})
 
 
 def _join(name: str, pieces: list[Any]) -> Any:
@@ -99,15 +99,3 @@ def _join_group(group: list[Any]) -> Any:
         is_text = name in _TEXTS and all(isinstance(value, str) for value in values)
         joined[name] = "".join(values) if is_text else values[-1] if values else None
     return joined
-
-
-def _make_storable(value: Any) -> Any:
-    match value:
-        case str():
-            return storable(value)
-        case list():
-            return [_make_storable(one) for one in value]
-        case dict():
-            return {storable(name): _make_storable(one) for name, one in value.items()}
-        case _:
-            return value
