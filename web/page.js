@@ -348,8 +348,12 @@ async function leave() {
   const { ended, hasOther, continueAt } = await endSession();
   if (!ended) return say(TEXTS.stillSignedIn);
   if (choice === "discard") await unsaved?.discard();
-  await askToSignIn();
-  if (!hasOther) await forget(); // last, because the chat stores its drafts when it is removed
-  router.reset();
+  await clear();
+  try {
+    if (!hasOther) await forget(); // after the chat, which stores its drafts when it is removed
+  } finally {
+    await router.reset();
+    await askToSignIn(); // the next user begins where nothing is left of the last
+  }
   if (continueAt !== null) location.assign(continueAt);
 }

@@ -103,9 +103,10 @@ export class Router extends EventTarget {
     else this.#write("replaceState", { ...was, pane });
   }
 
-  /** Forgets the place of a user who has left. */
+  /** Forgets the place of a user who has left; resolves once the address bar has, too. */
   reset() {
     this.#write("replaceState", { ...placeOf({ view: "today" }, { ...this.place, conversation: null }), pane: this.place.pane });
+    return this.#written;
   }
 
   /** Shows the entry of the history. The list that the assistant has covered is shown beside the same conversation. */
