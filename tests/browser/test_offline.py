@@ -1,13 +1,15 @@
 """The page without a connection: what the browser stores of it, opens at once, and forgets."""
 
+import asyncio
+import contextlib
 import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, Page, async_playwright, expect
+from playwright.async_api import Error, Locator, Page, async_playwright, expect
 
 from tests.browser import screen, task_list
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, ServiceWorkers
 from tests.browser.draw_icons import chromium
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
@@ -33,6 +35,11 @@ LISTS = """() => new Promise((resolve) => {
 })"""
 HTML = "async () => (await caches.match(document.baseURI)).text()"
 REGISTERED = "navigator.serviceWorker.getRegistrations().then((all) => all.length)"
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    return "allow"
 
 
 def row(page: Page, title: str) -> Locator:
@@ -63,6 +70,22 @@ async def test_page_opens_without_a_connection(open_page: OpenPage, tasks: TaskA
     await expect(row(page, "Buy milk")).to_be_visible()
     await page.context.set_offline(False)
     await tasks.until("today", ["Water the plants", "Buy milk"])
+
+
+async def test_task_that_was_added_without_a_connection_survives_a_crash_of_its_tab(open_page: OpenPage) -> None:
+    page = await open_with_worker(open_page)
+    await page.context.set_offline(True)
+    await page.goto("/")
+    debugger = await page.context.new_cdp_session(page)
+    field = task_list.adding(page)
+    await field.fill("Buy milk")
+    await field.press("Enter")
+    await expect(row(page, "Buy milk")).to_be_visible()
+    with contextlib.suppress(Error, TimeoutError):  # it does not answer any more
+        await asyncio.wait_for(debugger.send("Page.crash"), 1)
+    page = await page.context.new_page()
+    await page.goto("/")
+    await expect(row(page, "Buy milk")).to_be_visible()
 
 
 async def test_browser_stores_files_and_nothing_of_a_user(open_page: OpenPage, user: User, tasks: TaskApi) -> None:

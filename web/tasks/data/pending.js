@@ -117,6 +117,7 @@ export class PendingChanges {
     let stored = /** @type {StoredChange} */ ({ ...change, requests, key: newKey(), order, ...(added && { added }) });
     for (const [from, to] of this.#numbers) stored = renumber(stored, from, to);
     this.#store(stored);
+    void this.#unsaved.flush(); // at once: what a page stores when it is closed is sometimes lost
     this.#owner.changed();
     /** @type {Promise<Outcome>} */
     const outcome = new Promise((resolve) => this.#waiting.set(stored.key, resolve));
@@ -147,6 +148,7 @@ export class PendingChanges {
   /** @param {StoredChange} change */
   discard(change) {
     this.#remove(change);
+    void this.#unsaved.flush();
     this.#owner.changed();
   }
 
