@@ -21,6 +21,7 @@ from tests.support.stack import CLOCK, Stack
 from tests.support.users import User
 
 PAGE = "/"
+NOWHERE = "https://nowhere.invalid/"
 expect.set_options(timeout=120_000)  # a busy machine takes longer than the 5 s of the default
 KEEP_ZONE = """try {
     localStorage["todo.zone-kept"] = new Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -83,10 +84,19 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 OpenPage = Callable[..., Awaitable[Page]]
+ServiceWorkers = Literal["allow", "block"]
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    """`block`, because each worker loads all files of the page; tests of what it does allow it."""
+    return "block"
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedModel) -> AsyncIterator[OpenPage]:
+async def open_page(
+    browser: Browser, stack: Stack, user: User, model: ScriptedModel, service_workers: ServiceWorkers
+) -> AsyncIterator[OpenPage]:
     """Opens the page in a new browser context; no script may fail in it, and no policy be violated."""
     problems: list[str] = []
     contexts: list[BrowserContext] = []
@@ -100,8 +110,10 @@ async def open_page(browser: Browser, stack: Stack, user: User, model: ScriptedM
         pane: str = "chat",
         **options: Any,
     ) -> Page:
-        context = await browser.new_context(base_url=stack.url, **options)
+        context = await browser.new_context(base_url=stack.url, **{"service_workers": service_workers, **options})
         contexts.append(context)
+        # A page's first route, and the removal of its last one, would lose the requests that are going on just then.
+        await context.route(NOWHERE, lambda route: route.abort())
         await context.add_init_script(clock_from_now())
         context.set_default_timeout(120_000)
         if signed_in:

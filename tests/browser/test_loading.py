@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import BrowserContext, Page, Route, expect
 
 from tests.browser import screen, task_list
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, ServiceWorkers
 from tests.browser.task_list import TaskApi
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
@@ -38,6 +38,11 @@ SIZE = """() => [...performance.getEntriesByType("navigation"), ...performance.g
 REQUESTED = """() => performance.getEntriesByType("resource").filter(({ startTime }) => startTime < usableAt)
     .map(({ name }) => new URL(name)).filter(({ pathname }) => !/^\\/assets/.test(pathname))
     .map(({ pathname, search }) => pathname + search)"""
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    return "allow"
 
 
 async def note_when_usable(page: Page) -> None:

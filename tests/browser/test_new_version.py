@@ -13,7 +13,7 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.browser import screen, task_list
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, ServiceWorkers
 from tests.browser.task_list import TaskApi
 from tests.browser.test_offline import REGISTERED, STORED
 from tests.conftest import ROOT
@@ -33,6 +33,11 @@ LOOK_FOR_NEW_VERSION = """async () => {
 }"""
 WORKER = "service-worker.js"
 NAME = 'name: "To-do assistant"'
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    return "allow"
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.browser import screen, task_list
 from tests.browser.alerts_stand_in import OUTDATED, AlertsApi, alert, channel
-from tests.browser.conftest import OpenPage, Violations
+from tests.browser.conftest import OpenPage, ServiceWorkers, Violations
 from tests.browser.task_list import TaskApi
 from tests.waiting import until
 
@@ -27,6 +27,11 @@ PushManager.prototype.subscribe = async function (options) {
   return { endpoint: 'https://push.example/1', toJSON: () => ({ endpoint: 'https://push.example/1', keys: {} }) };
 };
 """
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    return "allow"
 
 
 def delivery(channel_id: int, state: str, **fields: Any) -> dict[str, Any]:

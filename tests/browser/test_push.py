@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from tests.alerts.rows import AlertRows
 from tests.browser import screen, task_list
 from tests.browser.alerts_stand_in import alert
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, ServiceWorkers
 from tests.browser.device import PERMISSION, SUBSCRIPTION, Device, call
 from tests.browser.task_list import TaskApi
 from tests.support.stack import Stack
@@ -24,6 +24,11 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 DUE = "2026-11-27"
 TITLE = "Call mum"
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    return "allow"
 
 
 @pytest.fixture

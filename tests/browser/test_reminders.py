@@ -8,7 +8,7 @@ from playwright.async_api import Page, expect
 from offline_model.replies import NOTIFICATIONS_OFF as OFF
 from tests.browser import screen, task_list
 from tests.browser.alerts_stand_in import AlertsApi, channel
-from tests.browser.conftest import OpenPage, Violations
+from tests.browser.conftest import OpenPage, ServiceWorkers, Violations
 from tests.browser.task_list import TaskApi
 from tests.waiting import until
 
@@ -17,6 +17,11 @@ pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 NO_CHANNEL = "To be reminded while this page is closed, add a channel under Notifications in the menu."
 SETTINGS = "/alerts/settings"
 PHONE = channel(1, "push", "Phone")
+
+
+@pytest.fixture
+def service_workers() -> ServiceWorkers:
+    return "allow"
 
 
 async def add(page: Page, text: str) -> None:

@@ -387,7 +387,7 @@ async def test_first_message_is_shown_before_the_views_of_messages_are_loaded(op
 async def test_first_message_that_was_written_without_a_connection_gets_a_shown_answer(
     open_page: OpenPage, model: ScriptedModel
 ) -> None:
-    page = await open_page(service_workers="block")
+    page = await open_page()
     await expect(screen.message_box(page)).to_be_editable()
     await page.context.set_offline(True)
     await screen.send(page, "hello")
