@@ -3,7 +3,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from backend.api.identity import LOCAL_USER
+from backend.accounts.accounts import LOCAL_USER
 from backend.calendar import address
 from backend.settings import AddressSettings
 from backend.users import profiles
