@@ -4,7 +4,7 @@ import { newKey } from "./http.js";
 
 const STORE = "unsaved";
 const TAB = "todo.tab";
-const PAUSE = 100; // ms from a change until it is stored
+const PAUSE = 100; // ms between two times at which changes are stored
 const ANSWER = 250; // ms in which an open tab answers
 const FAR = 8 * 24 * 3600 * 1000; // ms in the future: what a wrong clock made there is not sent without asking
 
@@ -13,7 +13,8 @@ const FAR = 8 * 24 * 3600 * 1000; // ms in the future: what a wrong clock made t
 
 /**
  * What a user has typed or changed and the server has not confirmed. It survives reloads, crashes and sign-outs, and is
- * neither shown nor sent while another user is signed in. Reads are from memory; a change is stored after 100 ms.
+ * neither shown nor sent while another user is signed in. Reads are from memory; a change is stored at once, and at most
+ * 100 ms after another one: what a page stores when it is closed is sometimes lost.
  *
  * Each row belongs to one tab. Rows of closed tabs are taken over shortly after opening, unless this tab has one with
  * the same key; then the event `change` says that something is to be read again.
@@ -32,6 +33,7 @@ export class Unsaved extends EventTarget {
   #changed = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
+  #lastStored = -PAUSE;
   #storing = Promise.resolve();
   /** Other open tabs of this user. @type {Set<string>} */
   #tabs = new Set();
@@ -155,7 +157,8 @@ export class Unsaved extends EventTarget {
   /** @param {Iterable<string>} keys */
   #storeSoon(keys) {
     for (const key of keys) this.#dirty.add(key);
-    this.#timer ??= setTimeout(() => void this.flush(), PAUSE); // also while the user types on
+    const pause = this.#lastStored + PAUSE - performance.now();
+    this.#timer ??= setTimeout(() => void this.flush(), Math.max(pause, 0)); // also while the user types on
   }
 
   /** Stores what has changed. */
@@ -165,6 +168,7 @@ export class Unsaved extends EventTarget {
     const keys = [...this.#dirty];
     if (keys.length === 0 || !this.#lasting) return this.#storing;
     this.#dirty.clear();
+    this.#lastStored = performance.now();
     const putAll = (/** @type {IDBObjectStore} */ store) => {
       for (const key of keys) {
         const row = this.#rows.get(key);
