@@ -312,6 +312,10 @@ const showAlerts = () =>
 
 async function askToSignIn() {
   await clear();
+  await showSignInForm();
+}
+
+async function showSignInForm() {
   if (config.auth === "none") {
     const { showNotLinked } = await loadModule(() => import("./taken-link.js"));
     return showNotLinked(byId("tasks"));
@@ -353,7 +357,7 @@ async function leave() {
     if (!hasOther) await forget(); // after the chat, which stores its drafts when it is removed
   } finally {
     await router.reset();
-    await askToSignIn(); // the next user begins where nothing is left of the last
+    await showSignInForm(); // the next user begins where nothing is left of the last
   }
   if (continueAt !== null) location.assign(continueAt);
 }
