@@ -41,9 +41,9 @@ export class Editor {
     return this.editing !== null && this.editing !== editing;
   }
 
-  /** Shows the restored task; the focus stays in the field in which the user types meanwhile. */
-  showRestored() {
-    if (this.editing) void this.#ui.navigation.show(this.editing.task.id, { focus: !this.#element.typing });
+  /** Shows the restored task; the focus stays in the field in which the user types meanwhile. @param {() => boolean} [isLast] of the navigation that shows it */
+  showRestored(isLast) {
+    if (this.editing) void this.#ui.navigation.show(this.editing.task.id, { focus: !this.#element.typing, isLast });
     void this.compare();
   }
 
@@ -66,24 +66,27 @@ export class Editor {
     else this.edit(task);
   }
 
-  /** @param {Task} task */
-  edit(task) {
+  /** @param {Task} task @param {() => boolean} [isLast] of the navigation that opens it */
+  edit(task, isLast) {
     if (task.id === this.editing?.task.id) this.#element.focusOn(task.id, "title");
-    else if (task.status !== "deleted") void this.#open(Editing.of(task, this.#ui.unsaved));
+    else if (task.status !== "deleted") void this.#open(Editing.of(task, this.#ui.unsaved), isLast);
   }
 
-  /** Saves the task that is edited first; if that fails, it stays open and says why. @param {Editing} editing */
-  async #open(editing) {
+  /** Saves the task that is edited first; if that fails, it stays open and says why. @param {Editing} editing @param {() => boolean} [isLast] */
+  async #open(editing, isLast = this.#ui.navigation.begin()) {
     const ui = this.#ui;
     const { id } = editing.task;
     if (!ui.controls) await ui.loadControls();
-    if (this.editing && !(await this.endFirst())) return void ui.navigation.show(this.editing.task.id);
+    const ended = !this.editing || (await this.endFirst());
+    if (!isLast()) return;
+    if (this.editing && !ended) return void ui.navigation.show(this.editing.task.id);
     ui.actions.leaving.delete(id);
     editing.view = ui.task(id) ? ui.view : null;
     this.editing = editing;
     ui.current = id;
     this.#element.focusOn(id, "title");
-    if (editing.view === null) await ui.navigation.show(id);
+    if (editing.view === null) await ui.navigation.show(id, { isLast });
+    if (this.editing !== editing) return; // it has ended meanwhile
     editing.view ??= ui.view;
     editing.store();
     void this.compare();

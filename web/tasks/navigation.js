@@ -26,8 +26,8 @@ export class Navigation {
   going = false;
   /** The task that was to be opened, but is deleted or missing. @type {number | null} */
   #unopened = null;
-  /** Counts the calls of `go`. */
-  #goes = 0;
+  /** Counts where the user went. */
+  #steps = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #search;
   #ui;
@@ -50,43 +50,58 @@ export class Navigation {
     clearTimeout(this.#search);
   }
 
+  /** Notes that the user goes elsewhere. What is returned says whether they have gone nowhere since; what is late shows nothing then. */
+  begin() {
+    const step = ++this.#steps;
+    this.going = false;
+    return () => step === this.#steps;
+  }
+
   /** Shows a view with a filter, and opens a task. @param {ListPlace} place */
   async go(place) {
-    const go = ++this.#goes;
+    const isLast = this.begin();
     const { editor, editing } = this.#ui;
+    clearTimeout(this.#search);
     this.going = true;
     const stays = editing !== null && editing.task.id !== place.task && !(await editor.endFirst());
-    if (go !== this.#goes) return;
+    if (!isLast()) return;
     this.going = !stays && place.task !== null;
-    if (!stays) await this.#goTo(place);
-    if (go !== this.#goes) return;
+    if (!stays) await this.#goTo(place, isLast);
+    if (!isLast()) return;
     this.going = false;
     this.#element.tellPlace({ replace: !stays });
     this.#ui.changed();
   }
 
-  /** @param {ListPlace} place */
-  async #goTo({ view, filter, task }) {
+  /** @param {ListPlace} place @param {() => boolean} isLast */
+  async #goTo({ view, filter, task }, isLast) {
     const { view: shown, filter: active } = this.place;
     const { editing } = this.#ui;
     const there = shown === view && JSON.stringify(active) === JSON.stringify({ ...NO_FILTER, ...filter }) && this.#ui.pages.current;
-    if (task === null || (view && !there)) await this.open(view ?? "today", filter);
-    if (task === null) return;
-    if (this.#ui.editing) this.#ui.editor.showRestored();
-    else if (!editing) await this.#openTask(task); // else the user has closed it meanwhile
+    if (task === null || (view && !there)) await this.#open(view ?? "today", filter);
+    if (task === null || !isLast()) return;
+    if (this.#ui.editing) this.#ui.editor.showRestored(isLast);
+    else if (!editing) await this.#openTask(task, isLast); // else the user has closed it meanwhile
   }
 
-  /** Opens a task in the view that contains it. @param {number} id */
-  async #openTask(id) {
-    await this.show(id);
+  /** Opens a task in the view that contains it. @param {number} id @param {() => boolean} isLast */
+  async #openTask(id, isLast) {
+    await this.show(id, { isLast });
     if (!this.#ui.controls) await this.#ui.loadControls();
+    if (!isLast()) return;
     const task = this.#ui.task(id);
-    if (task && task.status !== "deleted") this.#ui.editor.edit(task);
+    if (task && task.status !== "deleted") this.#ui.editor.edit(task, isLast);
     else this.#unopened = id;
   }
 
   /** @param {View} view @param {Partial<Filter>} [filter] */
-  async open(view, filter = {}) {
+  async open(view, filter) {
+    this.begin();
+    await this.#open(view, filter);
+  }
+
+  /** @param {View} view @param {Partial<Filter>} [filter] */
+  async #open(view, filter = {}) {
     const ui = this.#ui;
     clearTimeout(this.#search);
     this.missing = "";
@@ -125,12 +140,12 @@ export class Navigation {
     this.#search = setTimeout(() => void this.setFilter({ query: text.trim() }), SEARCH_PAUSE);
   }
 
-  /** Shows a task in the view that contains it. @param {number} id @param {{focus?: boolean}} [options] */
-  async show(id, { focus = true } = {}) {
+  /** Shows a task in the view that contains it. @param {number} id @param {{focus?: boolean, isLast?: () => boolean}} [options] */
+  async show(id, { focus = true, isLast = this.begin() } = {}) {
     const ui = this.#ui;
     const inPlace = ui.editing?.task.id === id && ui.editing.view === ui.view;
-    if (id > 0 && !inPlace) await this.#openViewOf(id);
-    if (!ui.task(id)) return;
+    if (id > 0 && !inPlace) await this.#openViewOf(id, isLast);
+    if (!isLast() || !ui.task(id)) return;
     ui.current = this.marked = id;
     if (focus) this.#element.focusOn(id, "open");
     setTimeout(() => {
@@ -139,15 +154,16 @@ export class Navigation {
     }, MARKED);
   }
 
-  /** Opens the view with the task; if its first page lacks the task, filters by its title. @param {number} id */
-  async #openViewOf(id) {
+  /** Opens the view with the task; if its first page lacks the task, filters by its title. @param {number} id @param {() => boolean} isLast */
+  async #openViewOf(id, isLast) {
     const ui = this.#ui;
-    const found = await ui.reader.task(id).catch((error) => this.#failToFind(id, error));
-    if (!found || (ui.task(id)?.status === found.status && belongs(ui.view, found, ui.today))) return;
+    const found = await ui.reader.task(id).catch((error) => void (isLast() && this.#failToFind(id, error)));
+    if (!isLast() || !found || (ui.task(id)?.status === found.status && belongs(ui.view, found, ui.today))) return;
     const view = found.status === "completed" ? "done" : WHERE.find((view) => belongs(view, found, ui.today)) ?? "all";
     const words = found.title.split(/\s+/).slice(0, MAX_QUERY_WORDS);
     for (const query of ["", words.map((word) => word.replace(/^#+/, "")).join(" ").trim()]) {
-      await this.open(view, { query, label: "", priority: "" });
+      await this.#open(view, { query, label: "", priority: "" });
+      if (!isLast()) return;
       ui.arrange();
       if (ui.task(id)) return;
     }
