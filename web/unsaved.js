@@ -161,6 +161,12 @@ export class Unsaved extends EventTarget {
     this.#timer ??= setTimeout(() => void this.flush(), Math.max(pause, 0)); // also while the user types on
   }
 
+  /** Stores what has changed once the caller is done: a change together with the removal of its text, so that no crash leaves both. */
+  async flushSoon() {
+    await null;
+    await this.flush();
+  }
+
   /** Stores what has changed. */
   flush() {
     clearTimeout(this.#timer);

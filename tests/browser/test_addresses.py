@@ -1,17 +1,16 @@
 """Addresses of views, filters, tasks and conversations: links, Back, Forward and reload."""
 
-import asyncio
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import Locator, Page, expect
 
 from tests.browser import screen, task_list
 from tests.browser.conftest import OpenPage
 from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
 from tests.support.script import call, calls, says
-from tests.waiting import WAIT_SECONDS, until
+from tests.waiting import until
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -19,12 +18,6 @@ LEAVE_TO_BROWSER = """() => addEventListener("click", (event) => {
     window.leftToBrowser = !event.defaultPrevented;
     event.preventDefault(); // Playwright may wait without end for what another tab shows
 }, { once: true })"""
-
-FOLLOW_LINK = """(href) => {
-    const link = Object.assign(document.createElement("a"), { href });
-    document.body.append(link);
-    link.click();
-}"""
 
 
 async def address(page: Page) -> str:
@@ -188,74 +181,6 @@ async def test_missing_and_deleted_tasks(open_list: OpenPage, tasks: TaskApi) ->
     await at(page, "/t/2")
     await task_list.see(page, "Today")
     await at(page, "/today")
-
-
-class Held:
-    """Requests of a page that get no answer until they are released."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        self._asked = asyncio.Event()
-        self._released = asyncio.Event()
-
-    async def begin(self, page: Page) -> None:
-        await page.route(lambda url: url.endswith(self._address) or f"{self._address}&" in url, self._hold)
-
-    async def until_asked(self) -> None:
-        await asyncio.wait_for(self._asked.wait(), WAIT_SECONDS)
-
-    async def release(self, page: Page) -> None:
-        async with page.expect_response(lambda response: self._address in response.url):
-            self._released.set()
-
-    async def _hold(self, route: Route) -> None:
-        self._asked.set()
-        await self._released.wait()
-        await route.continue_()
-
-
-@pytest.mark.parametrize("address_held", ["/tasks/2", "/tasks?view=deleted", "/tasks/controls.js"])
-async def test_view_wins_over_a_task_that_arrives_late(address_held: str, open_page: OpenPage, tasks: TaskApi) -> None:
-    await tasks.add("milk", due="today")
-    await tasks.delete(await tasks.add("old"))
-    held = Held(address_held)
-    page = await open_page("/t/2", prepare=held.begin, pane="tasks", timezone_id=task_list.ZONE)
-    await held.until_asked()
-    await page.locator("#side [data-view=today]").click()
-    await at(page, "/today")
-    await held.release(page)
-    await expect(task_list.titles(page)).to_have_text(["milk"])
-    await task_list.loaded(page)
-    assert await address(page) == "/today"
-
-
-@pytest.mark.parametrize("chosen", ["task", "label", "search"])
-async def test_choice_in_the_list_wins_over_a_task_that_arrives_late(
-    chosen: str, open_list: OpenPage, tasks: TaskApi
-) -> None:
-    await tasks.add("milk", due="today", labels=["home"])
-    await tasks.delete(await tasks.add("old"))
-    page = await open_list()
-    held = Held("/tasks/2")
-    await held.begin(page)
-    await page.evaluate(FOLLOW_LINK, "t/2")
-    await held.until_asked()
-    if chosen == "task":
-        await task_list.title_of(page, "milk").click()
-        place = "/t/1"
-    elif chosen == "label":
-        await task_list.row(page, "milk").get_by_role("button", name="home", exact=True).click()
-        place = "/today?label=home"
-    else:
-        await page.get_by_role("searchbox", name="Search tasks").fill("mi")
-        place = "/today?q=mi"
-    await at(page, place)
-    await held.release(page)
-    await page.evaluate("new Promise(requestAnimationFrame)")
-    await task_list.loaded(page)
-    await expect(task_list.rows(page).get_by_role("listitem")).to_have_count(1)
-    await expect(title_field(page)).to_have_count(1 if chosen == "task" else 0)
-    assert await address(page) == place
 
 
 async def test_nothing_at_an_address(open_page: OpenPage) -> None:

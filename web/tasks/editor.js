@@ -37,13 +37,13 @@ export class Editor {
     const { editing } = this;
     const { unsaved } = this.#ui;
     if (editing?.changed && !Editing.has(editing.task.id, unsaved)) this.editing = null;
-    this.editing ??= Editing.stored(unsaved);
+    if (!this.#ui.navigation.going) this.editing ??= Editing.stored(unsaved); // else the user has asked for another task
     return this.editing !== null && this.editing !== editing;
   }
 
   /** Shows the restored task; the focus stays in the field in which the user types meanwhile. @param {() => boolean} [isLast] of the navigation that shows it */
   showRestored(isLast) {
-    if (this.editing) void this.#ui.navigation.show(this.editing.task.id, { focus: !this.#element.typing, isLast });
+    if (this.editing) void this.#ui.navigation.show(this.editing.task.id, isLast);
     void this.compare();
   }
 
@@ -84,8 +84,8 @@ export class Editor {
     editing.view = ui.task(id) ? ui.view : null;
     this.editing = editing;
     ui.current = id;
-    this.#element.focusOn(id, "title");
-    if (editing.view === null) await ui.navigation.show(id, { isLast });
+    this.#element.offerFocus(id, "title");
+    if (editing.view === null) await ui.navigation.show(id, isLast);
     if (this.editing !== editing) return; // it has ended meanwhile
     editing.view ??= ui.view;
     editing.store();
@@ -95,9 +95,10 @@ export class Editor {
 
   /** Saves the edited task before another one is opened; returns whether it could. What was typed before the user signed in stays a draft. */
   async endFirst() {
-    if (this.editing?.isEarlier) this.#keepDraft(this.editing);
-    if (this.editing?.unreadRepeat) await this.#readRepeat(this.editing);
-    void this.end(true);
+    const { editing } = this;
+    if (editing?.isEarlier) this.#keepDraft(editing);
+    else if (editing?.unreadRepeat) await this.#readRepeat(editing);
+    if (editing && editing === this.editing && !editing.unreadRepeat) void this.end(true); // else another one is open, or typed in
     return !this.editing;
   }
 
@@ -119,12 +120,12 @@ export class Editor {
     this.#ui.changed();
   }
 
-  /** Ends editing and saves or discards the changes. @param {boolean} keep */
+  /** Ends editing and saves or discards the changes. Who types on while the server reads the repeat goes on editing. @param {boolean} keep */
   async end(keep) {
     const { editing } = this;
     const { actions } = this.#ui;
     if (keep && editing?.unreadRepeat) await this.#readRepeat(editing);
-    if (editing !== this.editing) return; // it has ended already
+    if (editing !== this.editing || (keep && editing?.unreadRepeat)) return;
     const changes = keep ? editing?.changes() : null;
     if (!editing || (keep && !changes)) return this.#element.revealProblem();
     const edit = editing.toStored();
@@ -132,12 +133,14 @@ export class Editor {
     const saved = changes && (deleted || Object.keys(changes.fields).length > 0) ? actions.save(edit, changes.fields, changes.as, deleted) : null;
     this.editing = null;
     editing.forget(); // the change is stored
-    this.#element.focusOn(editing.task.id, "open");
+    const typesElsewhere = this.#element.typing && this.#element.focusedInput === undefined;
+    if (typesElsewhere) this.#element.draw();
+    else this.#element.focusOn(editing.task.id, "open");
     if (!keep && editing.changed) actions.offer(LIST.was.discarded(editing.task.title), { text: LIST.undo, act: () => this.#open(editing) });
     await saved;
   }
 
-  /** Shows what was typed and is rejected: at once, or by a button if another task is edited. @param {StoredEdit} edit @param {string} problem */
+  /** Shows what was typed and is rejected: at once, or by a button if the user types elsewhere. @param {StoredEdit} edit @param {string} problem */
   editAgain(edit, problem) {
     const { actions, unsaved } = this.#ui;
     const open = this.editing?.task.id === edit.task.id ? this.editing : null;
@@ -146,7 +149,7 @@ export class Editor {
     editing.problem = { text: problem };
     editing.store();
     if (open) return this.#element.revealProblem();
-    if (this.editing) return actions.offer(problem, { text: LIST.editAgain, act: () => this.#open(editing) }, true);
+    if (this.editing || this.#element.typing) return actions.offer(problem, { text: LIST.editAgain, act: () => this.#open(editing) }, true);
     void this.#open(editing).then(() => this.#element.revealProblem());
     actions.dismiss();
   }

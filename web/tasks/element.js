@@ -89,9 +89,10 @@ export class TodoTasks extends HTMLElement {
     this.replaceChildren();
   }
 
-  /** Asks for changes now. */
+  /** Asks for changes now, and opens the dialogs that waited until the list is visible. */
   refresh() {
     this.#ui?.reader.poller.poll();
+    this.changed();
   }
 
   /** Loads the list again: what belongs to a task has changed that is no field of it. */
@@ -161,8 +162,12 @@ export class TodoTasks extends HTMLElement {
 
   /** Whether the list is visible. */
   get seen() {
-    const visible = this.checkVisibility?.({ checkVisibilityCSS: true, visibilityProperty: true }) ?? true;
-    return document.visibilityState === "visible" && visible;
+    return document.visibilityState === "visible" && this.#uncovered;
+  }
+
+  /** Whether a phone shows it, and not the assistant. */
+  get #uncovered() {
+    return this.checkVisibility?.({ checkVisibilityCSS: true, visibilityProperty: true }) ?? true;
   }
 
   /** Whether the focus is in a text field, also in one outside the list. */
@@ -232,11 +237,11 @@ export class TodoTasks extends HTMLElement {
     this.emit("todo-place", { place: ui.navigation.place, replace });
   }
 
-  /** Opens the dialogs with content, or closes those without. @param {Ui} ui @param {boolean} open */
+  /** Opens the dialogs with content, unless the assistant covers the list, or closes those without. @param {Ui} ui @param {boolean} open */
   #switchDialogs({ moveDialog, rowMenu, editor }, open) {
     for (const [name, content] of Object.entries({ move: moveDialog.moving, "row-menu": rowMenu.acting, "task-sheet": editor.sheet })) {
       const dialog = /** @type {HTMLDialogElement | null} */ (this.querySelector(`dialog.${name}`));
-      if (!dialog || dialog.open === Boolean(content) || open !== Boolean(content)) continue;
+      if (!dialog || dialog.open === Boolean(content) || open !== Boolean(content) || (open && !this.#uncovered)) continue;
       if (open) dialog.showModal();
       else dialog.close(); // before the row is drawn, to which the focus returns
       if (open && name === "task-sheet") dialog.focus(); // not its first field, which would open the keyboard
@@ -269,6 +274,12 @@ export class TodoTasks extends HTMLElement {
   focusOn(id, part) {
     this.#wanted = { id, part };
     this.draw();
+  }
+
+  /** Draws and focuses what is shown late, unless the user types in a text field. @param {number} id @param {string} part */
+  offerFocus(id, part) {
+    if (this.typing) this.draw();
+    else this.focusOn(id, part);
   }
 
   /** Draws, and scrolls to what is wrong in the editor. */

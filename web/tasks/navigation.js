@@ -54,6 +54,8 @@ export class Navigation {
   begin() {
     const step = ++this.#steps;
     this.going = false;
+    this.missing = "";
+    this.#unopened = null;
     return () => step === this.#steps;
   }
 
@@ -86,7 +88,7 @@ export class Navigation {
 
   /** Opens a task in the view that contains it. @param {number} id @param {() => boolean} isLast */
   async #openTask(id, isLast) {
-    await this.show(id, { isLast });
+    await this.show(id, isLast);
     if (!this.#ui.controls) await this.#ui.loadControls();
     if (!isLast()) return;
     const task = this.#ui.task(id);
@@ -104,8 +106,6 @@ export class Navigation {
   async #open(view, filter = {}) {
     const ui = this.#ui;
     clearTimeout(this.#search);
-    this.missing = "";
-    this.#unopened = null;
     if (view !== ui.view) {
       ui.selection.end();
       this.#element.toTop();
@@ -136,18 +136,19 @@ export class Navigation {
 
   /** @param {string} text */
   search(text) {
+    this.begin();
     clearTimeout(this.#search);
     this.#search = setTimeout(() => void this.setFilter({ query: text.trim() }), SEARCH_PAUSE);
   }
 
-  /** Shows a task in the view that contains it. @param {number} id @param {{focus?: boolean, isLast?: () => boolean}} [options] */
-  async show(id, { focus = true, isLast = this.begin() } = {}) {
+  /** Shows a task in the view that contains it. @param {number} id @param {() => boolean} [isLast] of the navigation that shows it */
+  async show(id, isLast = this.begin()) {
     const ui = this.#ui;
     const inPlace = ui.editing?.task.id === id && ui.editing.view === ui.view;
     if (id > 0 && !inPlace) await this.#openViewOf(id, isLast);
     if (!isLast() || !ui.task(id)) return;
     ui.current = this.marked = id;
-    if (focus) this.#element.focusOn(id, "open");
+    this.#element.offerFocus(id, "open");
     setTimeout(() => {
       if (this.marked === id) this.marked = null;
       ui.changed();

@@ -38,9 +38,9 @@ export class Selection {
   /** Selects all tasks of the view, also those that are not loaded yet. */
   async selectAll() {
     const ui = this.#ui;
-    const { view } = ui;
+    const { filter } = ui.pages;
     await ui.reader.loadAll();
-    if (view !== ui.view) return;
+    if (filter !== ui.pages.filter) return; // another view or filter was opened meanwhile
     ui.arrange();
     this.active = true;
     this.ids = new Set(ui.tasks.map(({ id }) => id));
@@ -51,7 +51,9 @@ export class Selection {
   /** @param {Task} task @param {boolean} range from the task that was selected before, which is loaded first */
   async pick({ id }, range) {
     this.#ui.current = id;
+    const { filter } = this.#ui.pages;
     if (range) await this.#loadFrom(this.#anchor, id);
+    if (filter !== this.#ui.pages.filter) return;
     this.active = true;
     if (range) this.#extend(id);
     else {

@@ -119,11 +119,13 @@ export class Ui {
 
   /** @param {ListPlace} place what is shown first */
   async begin(place) {
+    const isLast = this.navigation.begin();
     this.editor.restore();
-    if (this.editing) await this.loadControls();
     this.moveDialog.restore();
     this.unsaved.addEventListener("change", this.#reread);
     void this.pending.resume();
+    if (this.editing) await this.loadControls();
+    if (!isLast()) return;
     const { editing } = this;
     const isRestored = editing && (place.task ?? editing.task.id) === editing.task.id;
     await this.navigation.go(isRestored ? { ...place, view: editing.view ?? place.view, task: editing.task.id } : place);
@@ -208,6 +210,7 @@ export class Ui {
     const { task } = this.draft;
     const added = this.actions.add(text, fields, task); // stored before the text is removed
     this.draft.write("");
+    if (this.navigation.missing) void this.navigation.open(this.view);
     this.#element.draw(); // the next key belongs to another task
     await added;
   }
@@ -232,6 +235,6 @@ export class Ui {
     const task = this.rows[row];
     if (!task) return;
     this.current = task.id;
-    this.#element.focusOn(task.id, part);
+    this.#element.offerFocus(task.id, part);
   }
 }

@@ -23,12 +23,12 @@ export class Api {
     this.fetch = send;
   }
 
-  /** @param {View} view @param {Filter} filter @param {Sort} sort @param {number} offset @param {number} limit @returns {Promise<TaskPage>} */
-  async page(view, filter, sort, offset, limit) {
+  /** @param {View} view @param {Filter} filter @param {Sort} sort @param {number} offset @param {number} limit @param {AbortSignal} signal @returns {Promise<TaskPage>} */
+  async page(view, filter, sort, offset, limit, signal) {
     const { query } = filter;
     if (lengthOf(query) > MAX_QUERY_LENGTH || query.split(/\s+/).length > MAX_QUERY_WORDS) throw new HttpError(400, LIST.searchTooLong);
     const params = { view, ...filter, sort, offset: offset ? String(offset) : "", limit: String(limit) };
-    return this.#request(`tasks?${new URLSearchParams(Object.entries(params).filter(([, value]) => value))}`);
+    return this.#request(`tasks?${new URLSearchParams(Object.entries(params).filter(([, value]) => value))}`, { signal });
   }
 
   /** @param {number} id @returns {Promise<Task>} */

@@ -33,7 +33,8 @@ export class Pages {
   rows = [];
   /** The loaded blocks; a stale one is loaded again once it is seen. @type {Map<number, "fresh" | "stale">} */
   #blocks = new Map();
-  #generation = 0;
+  /** Aborted once another view or filter is opened: its requests would be waited for. */
+  #opened = new AbortController();
   #queue = Promise.resolve();
   #api;
   #onPage;
@@ -58,10 +59,12 @@ export class Pages {
     if (view !== this.view || this.earlier) this.#clear();
     const isOther = JSON.stringify(filter) !== JSON.stringify(this.filter);
     [this.view, this.filter, this.sort, this.current] = [view, filter, sort, false];
-    this.#generation++;
+    this.#opened.abort();
+    this.#opened = new AbortController();
+    const { signal } = this.#opened;
     await this.#enqueue(async () => {
       const loaded = await this.#readBlock(0).catch((error) => {
-        if (isOther && !(error instanceof Outdated)) this.#clear();
+        if (isOther && !signal.aborted) this.#clear();
         throw error;
       });
       this.rows = [];
@@ -138,13 +141,13 @@ export class Pages {
 
   /** Runs one load after the other; loads of another view are dropped. @param {() => Promise<void>} work */
   #enqueue(work) {
-    const generation = this.#generation;
+    const { signal } = this.#opened;
     const turn = this.#queue.then(async () => {
-      if (generation !== this.#generation) return;
+      if (signal.aborted) return;
       try {
         await work();
       } catch (error) {
-        if (!(error instanceof Outdated)) throw error;
+        if (!signal.aborted) throw error;
       }
     });
     this.#queue = turn.catch(() => {});
@@ -153,13 +156,13 @@ export class Pages {
 
   /** Loads a block: in several pages, if its descriptions are long. @param {number} block @returns {Promise<Loaded[]>} */
   async #readBlock(block) {
-    const generation = this.#generation;
+    const { signal } = this.#opened;
     /** @type {Loaded[]} */
     const loaded = [];
     const end = (block + 1) * BLOCK;
     for (let offset = block * BLOCK, more = true; more && offset < end; ) {
-      const page = await this.#api.page(this.view, this.filter, this.sort, offset, end - offset);
-      if (generation !== this.#generation) throw new Outdated();
+      const page = await this.#api.page(this.view, this.filter, this.sort, offset, end - offset, signal);
+      signal.throwIfAborted();
       loaded.push({ offset, page });
       this.#onPage(page, offset === 0);
       offset += page.tasks.length;
@@ -168,5 +171,3 @@ export class Pages {
     return loaded;
   }
 }
-
-class Outdated extends Error {}

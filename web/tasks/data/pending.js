@@ -117,7 +117,7 @@ export class PendingChanges {
     let stored = /** @type {StoredChange} */ ({ ...change, requests, key: newKey(), order, ...(added && { added }) });
     for (const [from, to] of this.#numbers) stored = renumber(stored, from, to);
     this.#store(stored);
-    void this.#unsaved.flush(); // at once: what a page stores when it is closed is sometimes lost
+    void this.#unsaved.flushSoon(); // what a page stores when it is closed is sometimes lost
     this.#owner.changed();
     /** @type {Promise<Outcome>} */
     const outcome = new Promise((resolve) => this.#waiting.set(stored.key, resolve));
@@ -148,7 +148,7 @@ export class PendingChanges {
   /** @param {StoredChange} change */
   discard(change) {
     this.#remove(change);
-    void this.#unsaved.flush();
+    void this.#unsaved.flushSoon();
     this.#owner.changed();
   }
 
@@ -179,7 +179,7 @@ export class PendingChanges {
     if (this.#owner.lost()) await this.#owner.again();
     if (!this.#unsaved.get(PREFIX + change.key)) return true; // it was withdrawn
     this.#store({ ...change, sent: true });
-    await this.#unsaved.flush();
+    await this.#unsaved.flushSoon();
     const outcome = await this.#requestAll(change);
     if (this.#closed) return false;
     if (outcome.rejected?.status === 401) return this.#owner.unauthorized(outcome.rejected), false;
@@ -203,7 +203,7 @@ export class PendingChanges {
       this.#saved.add((shown = { as: change.as ?? {}, ...(added && { added }) }));
     } else if (change.added) this.#dropChangesOf(change.added.id, outcome);
     this.#remove(change);
-    void this.#unsaved.flush();
+    void this.#unsaved.flushSoon();
     this.#owner.settled(change, outcome);
     this.#answer(change, outcome);
     this.#owner.changed();
