@@ -41,7 +41,7 @@ const loadSignOut = openedModule(() => Promise.all([import("./sign-in.js"), impo
 /** @type {Config} */
 const config = JSON.parse(byId("config").textContent ?? "");
 const theme = new ThemeChoice();
-const router = new Router(storage.get("todo.thread"));
+const router = new Router(storage.get("todo.thread"), user.last);
 const panes = new Panes((pane) => router.paneWent(pane));
 const header = new Header(panes);
 const sideBar = new SideBar(fetchFromHere, () => {
@@ -82,8 +82,6 @@ const profileOf = ({ unauthorized }) => ({
 const assistant = new Assistant(config, { theme, foot, list, follow });
 /** What the user has not saved, while one is signed in. @type {Unsaved | null} */
 let unsaved = null;
-/** Whose place the router has: after a reload, that of whoever was signed in last. */
-let lastUser = user.last;
 /** Loaded after the list. @type {UnshownAlerts | null} */
 let unshown = null;
 /** Removes the question for the time zone, if there is one. */
@@ -116,8 +114,7 @@ async function begin() {
   const { id, session } = known;
   if (user.last !== null && user.last !== id) await (await loadModule(() => import("./sign-in.js"))).forget(); // what is stored belongs to another user
   user.set(id, session, known.name);
-  if (lastUser !== null && lastUser !== id) router.reset();
-  lastUser = id;
+  void router.enter(id);
   const opened = (unsaved = await Unsaved.open(id, session));
   enter(unsaved);
   if (textToShow) panes.list?.share(textToShow);
@@ -356,7 +353,7 @@ async function leave() {
   try {
     if (!hasOther) await forget(); // after the chat, which stores its drafts when it is removed
   } finally {
-    await router.reset();
+    await router.enter(null);
     await showSignInForm(); // the next user begins where nothing is left of the last
   }
   if (continueAt !== null) location.assign(continueAt);

@@ -43,12 +43,15 @@ export class Router extends EventTarget {
   /** Resolves when the history is as it was last asked to be. */
   #written = Promise.resolve();
   #returning = false;
+  /** Whose entries are shown; null: nobody's. @type {string | null} */
+  #user;
   /** Whether a phone shows an entry again, for example after a reload. */
   restored = PHONE.matches && history.state?.place?.pane !== undefined;
 
-  /** @param {string | null} conversation the last one, which is open where the address names none */
-  constructor(conversation) {
+  /** @param {string | null} conversation the last one, which is open where the address names none @param {string | null} user who was signed in last */
+  constructor(conversation, user) {
     super();
+    this.#user = user;
     this.place = this.#read({ view: null, filter: NO_FILTER, task: null, conversation, opened: "view", pane: "tasks" });
     if (!this.#fixed && parse(location) === null) return; // the page shows nothing here, and its links load another one
     this.#write("replaceState", this.place);
@@ -103,9 +106,12 @@ export class Router extends EventTarget {
     else this.#write("replaceState", { ...was, pane });
   }
 
-  /** Forgets the place of a user who has left; resolves once the address bar has, too. */
-  reset() {
-    this.#write("replaceState", { ...placeOf({ view: "today" }, { ...this.place, conversation: null }), pane: this.place.pane });
+  /** Notes who is signed in, and forgets the place of another user; resolves once the address bar has, too. @param {string | null} user */
+  enter(user) {
+    const was = this.#user;
+    this.#user = user;
+    if (was === null) this.#write("replaceState", this.place); // a link that was opened before is of this user from now on
+    else if (was !== user) this.#write("replaceState", { ...today({ ...this.place, conversation: null }), pane: this.place.pane });
     return this.#written;
   }
 
@@ -115,6 +121,7 @@ export class Router extends EventTarget {
     const place = this.#read(was);
     const uncovers = JSON.stringify(place) === JSON.stringify(was.beneath?.place);
     if (uncovers) this.#write("replaceState", { ...place, conversation: was.conversation });
+    else if (this.#isOfAnother) this.#write("replaceState", place);
     this.#go(uncovers ? this.place : place, was);
   }
 
@@ -124,18 +131,26 @@ export class Router extends EventTarget {
     this.dispatchEvent(new CustomEvent("go", { detail: { was } }));
   }
 
+  /** Whether the history's entry was made by another user. */
+  get #isOfAnother() {
+    const user = history.state?.user ?? null;
+    return user !== null && user !== this.#user;
+  }
+
   /** Returns the place of the history's entry. @param {Place} here of which an address changes a part @returns {Place} */
   #read(here) {
+    if (this.#isOfAnother) return today(here);
     const state = /** @type {{place?: Place} | null} */ (history.state);
     return state?.place ?? placeOf((!this.#fixed && parse(location)) || {}, here);
   }
 
   /** @param {"pushState" | "replaceState"} method @param {Place} place */
   #write(method, place) {
+    const user = this.#user;
     this.place = place;
     this.#written = this.#written.then(() => {
       const named = this.#fixed || isNamed(place);
-      history[method]({ place }, "", named ? undefined : new URL(addressOf(place), document.baseURI));
+      history[method]({ place, user }, "", named ? undefined : new URL(addressOf(place), document.baseURI));
     });
   }
 
@@ -173,6 +188,9 @@ function placeOf({ view, filter, task, conversation }, here) {
   if (view === undefined) return here;
   return { ...here, view, filter: { ...NO_FILTER, ...filter }, task: null, opened: "view", pane: "tasks", beneath: null };
 }
+
+/** @param {Place} here @returns {Place} */
+const today = (here) => placeOf({ view: "today" }, here);
 
 /** Returns the list that the assistant covers on a phone after one more step. @param {Place} was @param {Pane} pane @returns {Place["beneath"]} */
 function beneath(was, pane) {

@@ -7,6 +7,7 @@ from playwright.async_api import Page, Route, expect
 
 from tests.browser import conftest, screen, task_list
 from tests.browser.conftest import OpenPage
+from tests.browser.task_list import TaskApi
 from tests.scripted_model import ScriptedModel
 from tests.support.fixtures import NewUser
 from tests.support.script import pausing_answer
@@ -113,6 +114,19 @@ async def test_next_user_does_not_begin_at_the_place_of_the_last(open_page: Open
     await expect(page.get_by_text("no longer exists")).to_have_count(0)
     await page.go_back()
     assert await page.evaluate("location.pathname") == "/today"
+
+
+async def test_user_begins_at_the_link_they_opened(open_page: OpenPage, user: User, tasks: TaskApi) -> None:
+    number = await tasks.add("milk", due="tomorrow")
+    page = await open_page(f"/t/{number}", signed_in=False, pane="tasks")
+    title = page.get_by_role("textbox", name="Title")
+    await sign_in(page, user.token)
+    await expect(title).to_have_value("milk")
+    await page.context.clear_cookies()
+    await page.reload()
+    await sign_in(page, user.token)
+    await expect(title).to_have_value("milk")
+    assert await page.evaluate("location.pathname") == f"/t/{number}"
 
 
 async def test_dialog_closes_with_the_session_and_keeps_its_text_for_its_user(

@@ -1,4 +1,4 @@
-"""The question before a sign-out: what is not saved is sent, kept, discarded, or stays as it is."""
+"""The question before a sign-out, about what is not saved, and what other tabs and the next user see after it."""
 
 import pytest
 from playwright.async_api import Locator, Page, expect
@@ -6,6 +6,8 @@ from playwright.async_api import Locator, Page, expect
 from tests.browser import screen, task_list
 from tests.browser.conftest import OpenPage, Violations, sign_in
 from tests.browser.task_list import TaskApi
+from tests.browser.test_addresses import at
+from tests.support.fixtures import NewUser
 from tests.support.users import User
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
@@ -96,3 +98,44 @@ async def test_draft_is_kept_for_its_user_or_discarded(open_list: OpenPage, user
     await expect(task_list.adding(page)).to_have_value("")
     await screen.from_menu(page, "Sign out")
     await expect(page.get_by_label("Token")).to_be_visible()  # nothing is asked
+
+
+async def sign_out_and_in(page: Page, next_user: User) -> None:
+    """The next user signs in in the same tab."""
+    await screen.from_menu(page, "Sign out")
+    await page.get_by_label("Token").fill(next_user.token)
+    await page.get_by_label("Token").press("Enter")
+    await task_list.loaded(page)
+
+
+async def test_back_shows_no_search_of_the_last_user(open_list: OpenPage, new_user: NewUser) -> None:
+    page = await open_list()
+    search = page.get_by_role("searchbox", name="Search tasks")
+    await search.fill("secret")
+    await at(page, "/today?q=secret")
+    await task_list.see(page, "Upcoming")
+    await task_list.see(page, "All")
+    await screen.from_menu(page, "Sign out")
+    await page.get_by_label("Token").wait_for()
+    await page.go_back()
+    await at(page, "/today")
+    await page.get_by_label("Token").fill(new_user().token)
+    await page.get_by_label("Token").press("Enter")
+    await task_list.loaded(page)
+    await page.go_back()
+    await at(page, "/today")
+    await expect(search).to_have_value("")
+
+
+async def test_reload_of_another_tab_shows_no_search_of_the_last_user(open_list: OpenPage, new_user: NewUser) -> None:
+    page = await open_list()
+    other = await page.context.new_page()
+    await other.goto("/all?q=secret")
+    await task_list.loaded(other)
+    await page.bring_to_front()
+    await sign_out_and_in(page, new_user())
+    await expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
+    await other.reload()
+    await task_list.loaded(other)
+    await at(other, "/today")
+    await expect(other.get_by_role("searchbox", name="Search tasks")).to_have_value("")
