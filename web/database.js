@@ -1,4 +1,6 @@
 // @ts-check
+import { user } from "./http.js";
+
 /** The stores of this browser's database and their keys. `unsaved` has what is not saved yet, `lists` what was seen last. */
 const STORES = { unsaved: ["user", "tab", "key"], lists: ["user", "name"] };
 const VERSION = 1;
@@ -96,7 +98,16 @@ export class LastSeen {
   /** @param {string} name @param {unknown} value which must be JSON */
   async set(name, value) {
     const database = await this.#database;
-    if (database) await write(database, LISTS, (store) => store.put({ user: this.#user, name, value })).catch(() => {}); // the disk is full
+    if (database) await this.#put(database, name, value).catch(() => {}); // the disk is full
+  }
+
+  /** Stores a value, unless the user has signed out in another tab, which forgets first who they are, and then the lists. @param {IDBDatabase} database @param {string} name @param {unknown} value */
+  async #put(database, name, value) {
+    const transaction = database.transaction(LISTS, "readwrite");
+    const store = transaction.objectStore(LISTS);
+    // The first response comes when the transactions before have ended: if one has deleted the lists, the user is forgotten by now.
+    store.count().onsuccess = () => user.isStored(this.#user) && store.put({ user: this.#user, name, value });
+    await done(transaction);
   }
 
   async close() {

@@ -46,6 +46,11 @@ export const user = {
     return storage.get(LAST);
   },
 
+  /** Whether the browser's storage still names this user: another tab may have signed out. @param {string} id */
+  isStored(id) {
+    return storage.stored(KEY) === id;
+  },
+
   /** @param {string | null} id null: nobody is signed in any more @param {string | null} [session] @param {string | null} [name] where the id is none */
   set(id, session = null, name = null) {
     storage.set(KEY, id);

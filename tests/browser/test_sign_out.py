@@ -1,14 +1,18 @@
 """The question before a sign-out, about what is not saved, and what other tabs and the next user see after it."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.browser import screen, task_list
 from tests.browser.conftest import OpenPage, Violations, sign_in
 from tests.browser.task_list import TaskApi
 from tests.browser.test_addresses import at
+from tests.browser.test_offline import LISTS
 from tests.support.fixtures import NewUser
 from tests.support.users import User
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
@@ -139,3 +143,27 @@ async def test_reload_of_another_tab_shows_no_search_of_the_last_user(open_list:
     await task_list.loaded(other)
     await at(other, "/today")
     await expect(other.get_by_role("searchbox", name="Search tasks")).to_have_value("")
+
+
+async def test_another_tab_stores_no_list_after_the_sign_out(open_list: OpenPage, tasks: TaskApi) -> None:
+    await tasks.add("secret milk", due="today")
+    page = await open_list()
+    other = await page.context.new_page()
+    asked, released = asyncio.Event(), asyncio.Event()
+
+    async def answer_late(route: Route) -> None:
+        response = await route.fetch()
+        asked.set()
+        await released.wait()
+        await route.fulfill(response=response)
+
+    await other.route(task_list.API, answer_late)
+    await other.goto("/today")
+    await asyncio.wait_for(asked.wait(), WAIT_SECONDS)
+    await page.bring_to_front()
+    await screen.from_menu(page, "Sign out")
+    await page.get_by_label("Token").wait_for()
+    assert "secret" not in await page.evaluate(LISTS)
+    released.set()
+    await other.get_by_label("Token").wait_for()
+    assert "secret" not in await page.evaluate(LISTS)

@@ -20,6 +20,11 @@ class Storage {
     return stored;
   }
 
+  /** Returns what is stored now, perhaps by another tab. @param {string} key */
+  stored(key) {
+    return this.#attempt((all) => all.getItem(key)) ?? null;
+  }
+
   /** @param {string} key @param {string | null} value null or empty: forget it */
   set(key, value) {
     this.#memory.set(key, value || null);
