@@ -51,12 +51,18 @@ export const user = {
     return storage.stored(KEY) === id;
   },
 
-  /** @param {string | null} id null: nobody is signed in any more @param {string | null} [session] @param {string | null} [name] where the id is none */
+  /** @param {string} id @param {string | null} [session] @param {string | null} [name] where the id is none */
   set(id, session = null, name = null) {
     storage.set(KEY, id);
     storage.set(NAME, name);
     storage.set(SESSION, session);
-    if (id !== null) storage.set(LAST, id);
+    storage.set(LAST, id);
+  },
+
+  /** Nobody is signed in any more; another tab may have stored the next user, who stays in the browser's storage. */
+  forget() {
+    const isStored = [KEY, SESSION].every((key) => storage.stored(key) === storage.get(key));
+    for (const key of [KEY, NAME, SESSION]) storage.forget(key, isStored);
   },
 };
 

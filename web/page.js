@@ -326,7 +326,7 @@ async function clear() {
   document.body.classList.add("alone");
   foot.enter(null);
   conversationTitle = null;
-  user.set(null);
+  user.forget();
   panes.closeList();
   entitle();
   sideBar.follow(null, null);

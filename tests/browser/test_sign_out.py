@@ -167,3 +167,15 @@ async def test_another_tab_stores_no_list_after_the_sign_out(open_list: OpenPage
     released.set()
     await other.get_by_label("Token").wait_for()
     assert "secret" not in await page.evaluate(LISTS)
+
+
+async def test_another_tab_does_not_forget_the_next_user(open_list: OpenPage, new_user: NewUser) -> None:
+    page = await open_list()
+    other = await page.context.new_page()
+    await other.goto("/all")
+    await task_list.loaded(other)
+    await page.bring_to_front()
+    next_user = new_user()
+    await sign_out_and_in(page, next_user)
+    await expect(other.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert await page.evaluate("localStorage['todo.person']") == next_user.name

@@ -31,6 +31,12 @@ class Storage {
     this.#attempt((all) => (value ? all.setItem(key, value) : all.removeItem(key)));
   }
 
+  /** Forgets a value in this tab, and in the browser's storage if it is to be `removed`. @param {string} key @param {boolean} removed */
+  forget(key, removed) {
+    this.#memory.set(key, null);
+    if (removed) this.#attempt((all) => all.removeItem(key));
+  }
+
   /** Returns the stored keys with this prefix. @param {string} prefix */
   keys(prefix) {
     return this.#attempt((all) => Object.keys(all).filter((key) => key.startsWith(prefix))) ?? [];
