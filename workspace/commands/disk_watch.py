@@ -33,6 +33,8 @@ class DiskWatch:
         self._folder = folder
         self._most: Amount | None = None  # the limit of a folder that was full when the command began
         self._left = NOTHING
+        self.killed_for: str | None = None
+        """Why it has killed the command, whose end may be known before `wait` returns."""
 
     async def begin(self) -> str | None:
         """Returns why a command may only remove files; raises `DiskNearlyFull` if none may run."""
@@ -104,7 +106,8 @@ class DiskWatch:
                 left = self._quota.check(self._folder, more=unlinked)
             elif quotas.measure(self._folder, repair=self._quota.repair).plus(unlinked).find_excess(self._most):
                 self._quota.check(self._folder, more=unlinked)
-        except CallError:
+        except CallError as full:
+            self.killed_for = str(full)
             _signal(list_descendants(process), signal.SIGKILL)  # also those that began since
             raise
         if stop:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from common.tool_server.errors import CallError
 from workspace.commands.disk_watch import DiskWatch
-from workspace.commands.running import CommandResult, Limits, run_process
+from workspace.commands.running import KILLED_CODE, LIMIT_CODE, CommandResult, Limits, run_process
 from workspace.commands.tools import Command
 from workspace.confinement.base import Confinement, Directory
 from workspace.errors import CommandFailed, DirectoryNotConfined, FolderBusy, NoConfinement, UserBusy, WorkspaceBusy
@@ -107,6 +107,8 @@ class CommandRunner:
             raise CommandFailed(reason=error.strerror) from error
         finally:
             del self._stops[folder]  # one at a time
+        if watch.killed_for and ran.exit_code == KILLED_CODE:
+            return replace(ran, exit_code=LIMIT_CODE).add_note(f"ended: {watch.killed_for}")
         is_full = await watch.find_problem()
         return ran.add_note(is_full) if is_full and is_full not in ran.stderr else ran
 

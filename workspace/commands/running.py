@@ -15,6 +15,7 @@ from workspace.commands.output import Output
 from workspace.confinement.base import Confinement, Directory, Launch
 
 TIMEOUT_CODE, STOP_CODE, LIMIT_CODE = 124, 130, 153
+KILLED_CODE = 128 + signal.SIGKILL
 _GRACE_SECONDS = 5.0  # until killed processes are gone
 # Shells name the number of processes -u or -p.
 _SCRIPT = """
@@ -169,7 +170,7 @@ class _Process(asyncio.SubprocessProtocol):
     def exit_code(self) -> int:
         code = self._transport.get_returncode()
         if code is None:
-            return 128 + signal.SIGKILL  # it is being killed
+            return KILLED_CODE  # it is being killed
         return code if code >= 0 else 128 - code
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:

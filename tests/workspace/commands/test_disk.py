@@ -2,8 +2,10 @@
 
 import asyncio
 import os
+import signal
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,21 @@ import time; time.sleep(300)
 @pytest.mark.parametrize("hide", ["", "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"], ids=["", "hidden"])
 async def test_files_without_a_name_count(commands: CommandRunner, folder: Path, hide: str) -> None:
     ran = await commands.run("alice", folder, tools.run_python(f"{hide}\n{UNLINKED}", timeout_s=600))
+    assert (FULL in ran.stderr, ran.exit_code) == (True, 153)
+
+
+async def test_a_command_whose_end_is_known_before_its_reason(
+    commands: CommandRunner, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = disk_watch._signal
+
+    def send_and_linger(processes: Iterable[int], number: int) -> None:
+        send(processes, number)
+        if number == signal.SIGKILL:
+            time.sleep(1)
+
+    monkeypatch.setattr(disk_watch, "_signal", send_and_linger)
+    ran = await commands.run("alice", folder, tools.run_python(UNLINKED, timeout_s=600))
     assert (FULL in ran.stderr, ran.exit_code) == (True, 153)
 
 
