@@ -2,6 +2,7 @@
 import { fetchFromHere } from "../http.js";
 import { ListDialog } from "../list-dialog.js";
 import { openForm } from "./forms.js";
+import { DEVICE } from "./page-texts.js";
 import { findOwnChannel, PushProblem, register, subscribe, unsubscribe } from "./push.js";
 import { ALERTS } from "./texts.js";
 import { content } from "./views.js";
@@ -78,9 +79,9 @@ export class NotificationActions {
       if (!settings) return;
       const isEnded = (findOwnChannel(settings.channels)?.problem ?? null) !== null;
       const asked = subscribe(settings.push_key, isEnded);
-      this.#dialog.show({ status: ALERTS.device.adding });
+      this.#dialog.show({ status: DEVICE.adding });
       try {
-        if (await this.#dialog.read(await register(await asked))) await this.#dialog.load(ALERTS.device.added);
+        if (await this.#dialog.read(await register(await asked))) await this.#dialog.load(DEVICE.added);
       } catch (error) {
         if (!(error instanceof PushProblem)) throw error;
         this.#dialog.show({ problem: error.message });

@@ -4,10 +4,9 @@ import { iconButton } from "../icons.js";
 import { TEXTS } from "../texts.js";
 import { html, nothing, render } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
-import { ALERTS } from "./texts.js";
+import { IN_PAGE } from "./page-texts.js";
 /** @import {Alert} from "./types" */
 
-const MESSAGES = ALERTS.inPage;
 const SNOOZE_MINUTES = 10;
 
 /** `open` shows what an alert is about; `snoozed`: a task was snoozed. @typedef {{send: typeof fetch, open: (address: URL) => void, snoozed: () => void}} Page */
@@ -23,7 +22,7 @@ export function showInPage(alerts, page) {
   if (added.length === 0) return;
   for (const alert of added) shown.set(alert.key, { alert });
   if (!container) {
-    container = Object.assign(document.createElement("section"), { className: "in-page-alerts", ariaLabel: MESSAGES.title });
+    container = Object.assign(document.createElement("section"), { className: "in-page-alerts", ariaLabel: IN_PAGE.title });
     document.body.append(container);
   }
   draw(page);
@@ -72,11 +71,11 @@ function row({ alert, problem }, page) {
   return html`
     <li>
       <div><strong dir="auto" translate="no">${title}</strong><br /><span class="body" dir="auto">${body}</span></div>
-      ${iconButton("close", `${MESSAGES.dismiss}: ${title}`, dismiss)}
+      ${iconButton("close", `${IN_PAGE.dismiss}: ${title}`, dismiss)}
       ${problem ? html`<p class="problem" role="alert" dir="auto">${problem}</p>` : nothing}
       <div class="buttons">
-        ${actions ? [button(MESSAGES.done, title, act("done", {})), button(MESSAGES.snooze, title, act("snooze", { minutes: SNOOZE_MINUTES }))] : nothing}
-        ${button(MESSAGES.open, title, open)}
+        ${actions ? [button(IN_PAGE.done, title, act("done", {})), button(IN_PAGE.snooze, title, act("snooze", { minutes: SNOOZE_MINUTES }))] : nothing}
+        ${button(IN_PAGE.open, title, open)}
       </div>
     </li>
   `;

@@ -1,10 +1,9 @@
 // @ts-check
 import { storage } from "../chat/storage.js";
 import { fetchFromHere, user } from "../http.js";
-import { ALERTS } from "./texts.js";
+import { DEVICE } from "./page-texts.js";
 /** @import {Channel, Settings} from "./types" */
 
-const MESSAGES = ALERTS.device;
 /** What the server has of this browser: the id of the channel, who was signed in, and the address of the subscription. */
 const KEY = "todo.push";
 const READY = 5000; // ms that the service worker may take
@@ -14,10 +13,10 @@ export class PushProblem extends Error {}
 
 /** Returns why nothing can reach this browser while the page is closed, and what to do; null if something can. */
 export function findObstacle() {
-  if (!isSecureContext) return MESSAGES.insecure;
-  if (isAppleTouch() && !matchMedia("(display-mode: standalone)").matches) return MESSAGES.homeScreen;
-  if (!("serviceWorker" in navigator && "PushManager" in window && "Notification" in window)) return MESSAGES.unsupported;
-  return Notification.permission === "denied" ? MESSAGES.denied : null;
+  if (!isSecureContext) return DEVICE.insecure;
+  if (isAppleTouch() && !matchMedia("(display-mode: standalone)").matches) return DEVICE.homeScreen;
+  if (!("serviceWorker" in navigator && "PushManager" in window && "Notification" in window)) return DEVICE.unsupported;
+  return Notification.permission === "denied" ? DEVICE.denied : null;
 }
 
 /** An iPad says that it is a Mac, which has no touch screen. */
@@ -25,10 +24,10 @@ const isAppleTouch = () => /iPhone|iPad|iPod/.test(navigator.userAgent) || (navi
 
 /** Asks for the permission, and returns what the server needs for sending to this browser. @param {string} key the server's public key @param {boolean} isEnded whether the subscription that the server has is of no use */
 export async function subscribe(key, isEnded) {
-  if ((await Notification.requestPermission()) !== "granted") throw new PushProblem(MESSAGES.denied);
+  if ((await Notification.requestPermission()) !== "granted") throw new PushProblem(DEVICE.denied);
   if (isEnded) await unsubscribe();
   const registration = await findRegistration();
-  if (!registration) throw new PushProblem(MESSAGES.noWorker);
+  if (!registration) throw new PushProblem(DEVICE.noWorker);
   return subscribeWith(registration.pushManager, key);
 }
 
@@ -42,7 +41,7 @@ async function subscribeWith(pushManager, key) {
       return pushManager.subscribe(options);
     });
   } catch {
-    throw new PushProblem(MESSAGES.noService);
+    throw new PushProblem(DEVICE.noService);
   }
 }
 
@@ -94,7 +93,7 @@ async function findName() {
   const response = await fetchFromHere("sessions").catch(() => null);
   /** @type {{sessions: {name: string, is_current: boolean}[]}} */
   const { sessions } = response?.ok ? await response.json() : { sessions: [] };
-  return sessions.find(({ is_current }) => is_current)?.name || MESSAGES.name;
+  return sessions.find(({ is_current }) => is_current)?.name || DEVICE.name;
 }
 
 /** Returns the registration of the service worker; null if there is none within seconds. @returns {Promise<ServiceWorkerRegistration | null>} */

@@ -4,6 +4,7 @@ import { TEXTS } from "../texts.js";
 import { html, nothing } from "../vendor/lit-html/lit-html.js";
 import { repeat } from "../vendor/lit-html/directives/repeat.js";
 import { FORMS, formView } from "./forms.js";
+import { DEVICE } from "./page-texts.js";
 import { findObstacle, findOwnChannel } from "./push.js";
 import { ALERTS, reminderChoices, when } from "./texts.js";
 /** @import {NotificationActions} from "./dialog.js" */
@@ -30,12 +31,12 @@ function deviceView({ channels, kinds }, actions) {
   const has = findOwnChannel(channels)?.state === "on";
   return html`
     <section aria-labelledby="alerts-device">
-      <h3 id="alerts-device">${ALERTS.device.title}</h3>
+      <h3 id="alerts-device">${DEVICE.title}</h3>
       ${has
-        ? html`<p>${ALERTS.device.has}</p>`
+        ? html`<p>${DEVICE.has}</p>`
         : reason
-          ? html`<p>${reason}</p><p class="quiet">${ALERTS.device.open}</p>`
-          : html`<p><button type="button" class="button primary" @click=${actions.addDevice}>${ALERTS.device.add}</button></p>`}
+          ? html`<p>${reason}</p><p class="quiet">${DEVICE.open}</p>`
+          : html`<p><button type="button" class="button primary" @click=${actions.addDevice}>${DEVICE.add}</button></p>`}
     </section>
   `;
 }
