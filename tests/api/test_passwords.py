@@ -1,7 +1,6 @@
 """Sign-in with a name and a password: who gets in, how often somebody may guess, and what ends a session."""
 
 import asyncio
-import itertools
 import os
 import statistics
 import time
@@ -19,7 +18,7 @@ from backend.api.accounts import sessions as session_routes
 from common.database import Database, ended_sessions
 from tests.scripted_model import ScriptedModel
 from tests.serving import http_client
-from tests.support.accounts import PASSWORD, hash_password
+from tests.support.accounts import PASSWORD, hash_password, new_name
 from tests.support.backends import LocalBackend, local_backend
 from tests.support.commands import todo_at
 from tests.support.script import pausing_answer
@@ -29,7 +28,6 @@ from tests.tokens import MCP_TOKEN_SECRET, OWN_ISSUER, mint_token
 from tests.waiting import until
 
 WRONG = "The name or the password is wrong."
-_numbers = itertools.count(1)
 
 
 class Browser:
@@ -70,7 +68,7 @@ async def open_browser(backend: LocalBackend) -> AsyncIterator[Any]:
 @pytest.fixture
 def name(stored: Stored) -> str:
     """The name of an account."""
-    name = f"anna-{os.getpid()}-{next(_numbers)}"
+    name = new_name()
     stored.add_password(name, hash_password(PASSWORD))
     return name
 
@@ -129,7 +127,7 @@ async def test_who_gets_in(open_browser: Any, name: str, stored: Stored) -> None
 
 
 async def test_combining_marks_are_one_letter(open_browser: Any, stored: Stored) -> None:
-    name = f"zoë{os.getpid()}"
+    name = f"zoë-{new_name()}"
     password = "pâté de foie"
     stored.add_password(name, hash_password(password))
     decomposed = [
@@ -350,7 +348,7 @@ async def test_first_account(stack: Stack, open_browser: Any, stored: Stored) ->
 
 
 async def test_hash_of_older_parameters_is_replaced(open_browser: Any, stored: Stored) -> None:
-    name = f"old-{os.getpid()}"
+    name = new_name()
     stored.add_password(name, PasswordHasher(time_cost=1, memory_cost=8_192, parallelism=1).hash(PASSWORD))
     assert (await open_browser().sign_in(name)).status_code == 200
     [account] = stored.rows_of(name, "accounts")

@@ -1,7 +1,5 @@
 """Sign-in with a name and a password on the page, the first account, and another password."""
 
-import itertools
-import os
 import re
 
 import pytest
@@ -9,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser import screen
 from tests.browser.conftest import OpenPage, Violations
-from tests.support.accounts import PASSWORD, hash_password
+from tests.support.accounts import PASSWORD, hash_password, new_name
 from tests.support.commands import todo_at
 from tests.support.stack import Stack
 from tests.support.stored import Stored
@@ -17,7 +15,6 @@ from tests.support.stored import Stored
 pytestmark = [pytest.mark.long(seconds=15), pytest.mark.asyncio(loop_scope="session")]
 
 PHONE = {"viewport": {"width": 320, "height": 600}}
-_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -27,7 +24,7 @@ def stack_name() -> str:
 
 @pytest.fixture
 def name(stored: Stored) -> str:
-    name = f"anna-{os.getpid()}-{next(_numbers)}"
+    name = new_name()
     stored.add_password(name, hash_password(PASSWORD))
     return name
 
@@ -98,7 +95,7 @@ async def test_first_account(open_page: OpenPage, violations: Violations, stack:
     assert await fits(page)
     password = page.get_by_role("textbox", name="Password", exact=True)
     assert await password.get_attribute("autocomplete") == "new-password"
-    name = f"first-{os.getpid()}"
+    name = new_name()
     await sign_in(page, "two words")
     await expect(page.get_by_role("alert")).to_have_text(re.compile("^A name has up to 64"))
     await sign_in(page, name, "password123")
