@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Error, Page, Route, expect
+from playwright.async_api import Error, Locator, Page, Route, expect
 
 from tests.browser import screen, task_list
 from tests.browser.conftest import OpenPage
@@ -68,6 +68,15 @@ async def held(page: Page, pattern: str, **options: Any) -> Gate:
     gate = Gate(pattern, **options)
     await gate.begin(page)
     return gate
+
+
+async def type_while_opened(page: Page, field: Locator, gate: Gate) -> None:
+    """Types a word, in the middle of which the answer arrives: all letters are in the field."""
+    await field.click()
+    await page.keyboard.type("mi")
+    await gate.open(page)
+    await page.keyboard.type("lk")
+    await expect(field).to_have_value("milk")
 
 
 @pytest.mark.parametrize("address_held", ["/tasks/2$", r"/tasks\?view=deleted", r"/tasks/controls\.js"])
@@ -174,11 +183,7 @@ async def test_late_task_takes_no_key_of_another_field(where: str, open_list: Op
     await gate.asked()
     search = page.get_by_role("searchbox", name="Search tasks")
     field = {"add": task_list.adding(page), "message": screen.message_box(page), "search": search}[where]
-    await field.click()
-    await page.keyboard.type("mi")
-    await gate.open(page)
-    await page.keyboard.type("lk")
-    await expect(field).to_have_value("milk")
+    await type_while_opened(page, field, gate)
     assert await page.evaluate(TYPED) == ([] if where == "search" else ["report"])
 
 
@@ -190,11 +195,7 @@ async def test_late_save_takes_no_key(open_list: OpenPage, tasks: TaskApi) -> No
     await page.get_by_label("Repeat", exact=True).fill("every monday")
     await page.keyboard.press("Enter")
     await gate.asked()
-    await task_list.adding(page).click()
-    await page.keyboard.type("te")
-    await gate.open(page)
-    await page.keyboard.type("a")
-    await expect(task_list.adding(page)).to_have_value("tea")
+    await type_while_opened(page, task_list.adding(page), gate)
 
 
 async def test_rejected_edit_takes_no_key(open_list: OpenPage, tasks: TaskApi) -> None:
@@ -206,11 +207,7 @@ async def test_rejected_edit_takes_no_key(open_list: OpenPage, tasks: TaskApi) -
     await page.keyboard.press("Enter")
     await gate.asked()
     await task_list.see(page, "Upcoming")
-    await task_list.adding(page).click()
-    await page.keyboard.type("te")
-    await gate.open(page)
-    await page.keyboard.type("a")
-    await expect(task_list.adding(page)).to_have_value("tea")
+    await type_while_opened(page, task_list.adding(page), gate)
 
 
 async def test_late_row_takes_no_key(open_list: OpenPage, tasks: TaskApi) -> None:
@@ -220,11 +217,7 @@ async def test_late_row_takes_no_key(open_list: OpenPage, tasks: TaskApi) -> Non
     await page.keyboard.press("j")
     await page.keyboard.press("End")
     await gate.asked()
-    await task_list.adding(page).click()
-    await page.keyboard.type("te")
-    await gate.open(page)
-    await page.keyboard.type("a")
-    await expect(task_list.adding(page)).to_have_value("tea")
+    await type_while_opened(page, task_list.adding(page), gate)
 
 
 async def test_late_task_does_not_cover_the_assistant_of_a_phone(open_list: OpenPage, tasks: TaskApi) -> None:
@@ -234,11 +227,7 @@ async def test_late_task_does_not_cover_the_assistant_of_a_phone(open_list: Open
     await page.evaluate(FOLLOW_LINK, "t/1")
     await gate.asked()
     await screen.show_assistant(page)
-    await screen.message_box(page).click()
-    await page.keyboard.type("hel")
-    await gate.open(page)
-    await page.keyboard.type("lo")
-    await expect(screen.message_box(page)).to_have_value("hello")
+    await type_while_opened(page, screen.message_box(page), gate)
 
 
 @pytest.mark.parametrize("way", ["link", "back", "add"])
@@ -346,8 +335,4 @@ async def test_rejected_edit_does_not_cover_the_assistant_of_a_phone(open_list: 
     await field.press("Enter")
     await gate.asked()
     await screen.show_assistant(page)
-    await screen.message_box(page).click()
-    await page.keyboard.type("hel")
-    await gate.open(page)
-    await page.keyboard.type("lo")
-    await expect(screen.message_box(page)).to_have_value("hello")
+    await type_while_opened(page, screen.message_box(page), gate)
