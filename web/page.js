@@ -95,7 +95,8 @@ let conversationTitle = null;
 
 new Keyboard((command, target) => (panes.list ? run(command, panes.list, target) : false));
 router.addEventListener("go", (event) => show(/** @type {CustomEvent} */ (event).detail.was));
-const linked = !visit.get("todo.visited") && !["", WIDGET].includes(pathBelowBase(location.pathname) ?? "");
+const opensTask = router.place.opened === "task" && !router.restored; // its sheet is not shown over the assistant
+const linked = (opensTask || !visit.get("todo.visited")) && !["", WIDGET].includes(pathBelowBase(location.pathname) ?? "");
 if (router.restored || linked) panes.show(router.place.pane);
 else router.paneWent(panes.shows("tasks") ? "tasks" : "chat", { replace: true });
 visit.set("todo.visited", "yes");

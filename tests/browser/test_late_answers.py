@@ -230,6 +230,16 @@ async def test_late_task_does_not_cover_the_assistant_of_a_phone(open_list: Open
     await type_while_opened(page, screen.message_box(page), gate)
 
 
+async def test_task_that_is_opened_on_a_phone_is_shown_in_place_of_the_assistant(
+    open_list: OpenPage, tasks: TaskApi
+) -> None:
+    await tasks.add("report", due="tomorrow")
+    page = await open_list(viewport={"width": 390, "height": 844})
+    await screen.show_assistant(page)
+    await page.goto("/t/1")
+    await expect(page.locator("dialog.task-sheet textarea[name=title]")).to_be_visible()
+
+
 @pytest.mark.parametrize("way", ["link", "back", "add"])
 async def test_missing_task_does_not_hide_the_next_one(way: str, open_list: OpenPage, tasks: TaskApi) -> None:
     await tasks.add("milk", due="today")
